@@ -26,7 +26,11 @@ def models(draw):
         has_ffn, step = draw(st.booleans()), draw(st.integers(1, 2))
         kinds = [kind for kind in BOTH[name] if (kind != "ffn" or has_ffn) and (kind != "cross_attn" or len(names) > 1)]
         numbers = [step * i for i in range(draw(st.integers(1, 6) | st.integers(1, 48)))]
-        layers = [{"number": i, "sublayers": [{"kind": kind, "norms": None} for kind in kinds]} for i in numbers]
+        empty = st.sampled_from(["", "", "its reason"])
+        layers = [
+            {"number": i, "sublayers": [{"kind": kind, "norms": None, "lacks": draw(empty)} for kind in kinds]}
+            for i in numbers
+        ]
         strips = [{"name": strip} for strip in SUMS if draw(st.booleans())]
         columns.append({"stack": name, "side": side, "strips": strips, "layers": layers})
         stacks += [
@@ -37,6 +41,17 @@ def models(draw):
         tokens["next"] = [*tokens["tgt"][1:], "</s>"]
     steps = [{}] * len(tokens["tgt"]) if predicts else []
     return {"stacks": stacks, "columns": columns, "tokens": tokens, "steps": steps}
+
+
+def empty_blocks(model):
+    """Return stack, number of the layer and kind of each block that can only be named."""
+    return {
+        (column["stack"], layer["number"], one["kind"])
+        for column in model["columns"]
+        for layer in column["layers"]
+        for one in layer["sublayers"]
+        if one["lacks"]
+    }
 
 
 rooms = st.fixed_dictionaries({"width": st.integers(320, 1600), "height": st.integers(200, 1000)})
@@ -127,8 +142,9 @@ def test_heads_are_equally_large_inside_their_sublayer_and_apart(bare, model, ro
     layout = laid_out(bare, model, room)
     n_heads = {stack["name"]: stack["shape"][1] for stack in model["stacks"]}
     for column in layout["columns"]:
-        for (_, kind), rect, heads in zip(column["of"], column["sublayers"], column["heads"], strict=True):
-            assert len(heads) == n_heads.get(f"{column['stack']}.{kind}", 0)
+        for place, rect, heads in zip(column["of"], column["sublayers"], column["heads"], strict=True):
+            is_empty = (column["stack"], *place) in empty_blocks(model)
+            assert len(heads) == (0 if is_empty else n_heads.get(f"{column['stack']}.{place[1]}", 0))
             if not heads:
                 continue
             check_inside(heads, rect)
@@ -232,7 +248,9 @@ def expected_stages(model, shown):
     stages = []
     for column, numbers in zip(model["columns"], shown, strict=True):
         stack, kinds = column["stack"], [one["kind"] for one in column["layers"][0]["sublayers"]]
-        blocks = [(kind, f"{stack}.{number}.{kind}") for number in numbers for kind in kinds]
+        computed = [(number, kind) for number in numbers for kind in kinds]
+        computed = [place for place in computed if (stack, *place) not in empty_blocks(model)]
+        blocks = [(kind, f"{stack}.{number}.{kind}") for number, kind in computed]
         if column["side"] == "tgt" and len(model["columns"]) == 2 and model["steps"]:
             stages.append(("start", f"{stack}.tokens", 0))
             for word in range(len(model["steps"])):
@@ -301,6 +319,24 @@ def test_steps_lead_through_all_stages_and_back(bare, model, room):
     assert play["back"] == starts[::-1]
 
 
+@FAST
+@given(models(), rooms, st.data())
+def test_a_layer_that_is_wanted_is_shown_and_all_are_counted(bare, model, room, data):
+    stack, layers = data.draw(st.sampled_from([(one["stack"], one["layers"]) for one in model["columns"]]))
+    wanted = {"stack": stack, "layer": data.draw(st.sampled_from(layers))["number"]}
+    args = {"model": model, "room": room, "wanted": wanted}
+    body = """return m.layoutMap(args.model, args.room, args.wanted).columns.map(({ stack, layers }) =>
+      [stack, layers.map(({ number, folded }) => [number ?? null, folded ?? null])])"""
+    for column, shown in bare.run("map/layout.js", body, args):
+        numbers = [number for number, _ in shown if number is not None]
+        (all_of_it,) = [
+            [layer["number"] for layer in one["layers"]] for one in model["columns"] if one["stack"] == column
+        ]
+        assert column != stack or wanted["layer"] in numbers
+        assert numbers == [number for number in all_of_it if number in numbers]
+        assert len(numbers) + sum(folded or 0 for _, folded in shown) == len(all_of_it)
+
+
 # Zoom -----------------------------------------------------------------------------------------------------------------
 
 ZOOM = """
@@ -313,7 +349,14 @@ ZOOM = """
       places.push({ stack, layer, rect })
       for (const { kind, rect, heads } of sublayers) {
         places.push({ stack, layer, kind, rect })
-        for (const one of heads) places.push({ stack, layer, kind, head: one.head, rect: one.rect })
+        for (const { head, rect } of heads) {
+          const { x, y, w, h } = rect
+          const n = args.model.tokens[stack === "encoder" ? "src" : "tgt"].length // both sides of a made-up head
+          const [query, key] = [Math.floor(args.point.x * (n - 1)), Math.floor(args.point.y * (n - 1))]
+          places.push({ stack, layer, kind, head, rect })
+          const cell = { x: x + key / n * w, y: y + query / n * h, w: w / n, h: h / n }
+          places.push({ stack, layer, kind, head, query, key, rect: cell })
+        }
       }
     }
   const place = places[Math.floor(args.pick * places.length)]
@@ -337,8 +380,8 @@ zooms = st.fixed_dictionaries(
 )
 
 
-def check_inside_picture(view, size):
-    assert 1 <= view["scale"] <= 60
+def check_inside_picture(view, size, closest=60):
+    assert 1 <= view["scale"] <= closest
     for axis, length in (("x", size["width"]), ("y", size["height"])):
         assert -1e-6 <= view[axis] <= length - length / view["scale"] + 1e-6
 
@@ -352,8 +395,12 @@ def close(view, other):
 def test_a_place_is_zoomed_to_whole_and_on_the_way_one_point_stays(bare, model, room, chosen):
     zoom = bare.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
     size, start, to, way = zoom["size"], zoom["start"], zoom["to"], zoom["way"]
-    check_inside_picture(to, size)
-    if rect := zoom["place"].get("rect"):
+    check_inside_picture(to, size, closest=60 if "key" not in zoom["place"] else np.inf)
+    rect = zoom["place"].get("rect")
+    if rect and "key" in zoom["place"]:  # which fills the picture
+        shown = [[to["x"], to["y"], size["width"] / to["scale"], size["height"] / to["scale"]]]
+        check_inside(shown, [rect["x"], rect["y"], rect["w"] * (1 + 1e-9), rect["h"] * (1 + 1e-9)])
+    elif rect:
         seen = [to["x"], to["y"], size["width"] / to["scale"], size["height"] / to["scale"]]
         check_inside([[rect[name] for name in "xywh"]], seen)
     else:
@@ -387,8 +434,8 @@ def test_the_point_under_the_pointer_stays_unless_an_edge_prevents_it(bare, mode
 def test_the_path_to_a_place_names_each_place_around_it(bare, model, room, chosen):
     zoom = bare.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
     place = {name: value for name, value in zoom["place"].items() if name != "rect"}
-    named = [name for name in ("layer", "kind", "head") if name in place]
+    named = [names for names in (("layer",), ("kind",), ("head",), ("query", "key")) if names[0] in place]
     assert len(zoom["path"]) == len(named)
     for n, one in enumerate(zoom["path"][:-1], start=1):
-        assert one == {"stack": place["stack"], **{name: place[name] for name in named[:n]}}
+        assert one == {"stack": place["stack"], **{name: place[name] for names in named[:n] for name in names}}
     assert zoom["around"] == (zoom["path"][-2] if len(named) > 1 else None)

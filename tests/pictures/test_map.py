@@ -26,7 +26,7 @@ STACKS = {
     "gpt2": {"encoder": {}, "decoder": {i: SELF for i in range(3)}},
     "gptj": {"encoder": {}, "decoder": {i: SELF for i in range(3)}},
     "bart": {"encoder": {i: SELF for i in range(2)}, "decoder": {i: BOTH for i in range(3)}},
-    "lfm2": {"encoder": {}, "decoder": {2: ("self_attn",), 4: ("self_attn",)}},
+    "lfm2": {"encoder": {}, "decoder": {i: SELF for i in range(6)}},
     "attention": {"encoder": {i: SELF[:1] for i in range(2)}, "decoder": {i: BOTH[:2] for i in range(2)}},
     "decoder": {"encoder": {}, "decoder": {i: SELF[:1] for i in range(2)}},
     "maps": {"encoder": {i: SELF[:1] for i in range(2)}, "decoder": {i: BOTH[:2] for i in range(2)}},
@@ -51,6 +51,25 @@ def test_a_stack_has_its_layers_with_the_sublayers_that_they_have(kind, stack):
     layers = model_map.layers(trace_of(kind), stack)
     kinds = {layer.number: tuple(sublayer.kind for sublayer in layer.sublayers) for layer in layers}
     assert list(kinds.items()) == list(STACKS[kind][stack].items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sublayer_that_is_not_in_the_trace_says_why(kind):
+    trace = trace_of(kind)
+    named = {
+        "self_attn": ("self_attn.pattern", "self_attn.map"),
+        "cross_attn": ("cross_attn.pattern", "cross_attn.map"),
+        "ffn": ("resid_post",),
+    }
+    for stack in model_map.SIDES:
+        for layer in model_map.layers(trace, stack):
+            for sublayer in layer.sublayers:
+                names = [f"{stack}.{layer.number}.{name}" for name in named[sublayer.kind]]
+                assert (sublayer.lacks is None) == any(name in trace for name in names)
+                assert sublayer.lacks in (None, trace.lacks(names[0]))
+    if kind == "lfm2":
+        empty = [one.number for one in model_map.layers(trace, "decoder") if one.sublayers[0].lacks]
+        assert empty == [0, 1, 3, 5]
 
 
 @pytest.mark.parametrize("kind", KINDS)

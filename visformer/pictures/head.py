@@ -41,8 +41,8 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
     In three columns: the factors, the weights computed from their products, and the weighted sum. If nothing is masked,
     the masked scores are left out.
     """
-    path, row, shared = place.path, _row_of(trace, place), _shared(trace, place)
-    (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], _products(trace, place)
+    path, row, shared = place.path, _row_of(trace, place), key_head(trace, place)
+    (n_keys, d_k), products = trace[f"{path}.k"].shape[1:], products_of(trace, place)
     keys = traced(trace, f"{path}.k", shared, title="K", before="×")
     keys = replace(keys, columns=replace(keys.columns, written=False))  # those of q, right above it
     scores, mask, pattern = (place.row(trace, name)[None] for name in ("scores", "mask", "pattern"))
@@ -169,35 +169,36 @@ def written_out(trace: Trace, place: Place, panel: str, column: int, row: int = 
     if panel == "products":
         return _sum(shown["q"][0], shown["k"][column], result)
     if panel == "pattern":
-        return _softmax(trace, place, column, result)
+        return weight_of(trace, place, column, result)
     if panel == "heads":
         return _sum(shown["pattern"][0], shown["v"][:, column], result)
-    return _scored(trace, place, column, float(shown["products"][0, column]))
+    return score_of(trace, place, column, float(shown["products"][0, column]))
 
 
-def _shared(trace: Trace, place: Place) -> int:
+def key_head(trace: Trace, place: Place) -> int:
     """Return the index of the key-value head that this head uses; with grouped queries several heads share one."""
     groups = len(trace[f"{place.path}.k"])
     return place.head * groups // len(trace[f"{place.path}.q"])
 
 
-def _products(trace: Trace, place: Place) -> NDArray[np.float64]:
+def products_of(trace: Trace, place: Place) -> NDArray[np.float64]:
     """Return the products of q and every key, (key,)."""
     q = np.asarray(place.row(trace, "q"), dtype=np.float64)
-    products: NDArray[np.float64] = trace[f"{place.path}.k"].value[_shared(trace, place)] @ q
+    products: NDArray[np.float64] = trace[f"{place.path}.k"].value[key_head(trace, place)] @ q
     return products
 
 
 def _divided(trace: Trace, place: Place) -> bool:
     """Whether the scores are q · k / √d_k as in the paper, plus a known bias; some models scale or cap differently."""
-    expected = _products(trace, place) / math.sqrt(trace[f"{place.path}.q"].shape[-1])
+    expected = products_of(trace, place) / math.sqrt(trace[f"{place.path}.q"].shape[-1])
     if f"{place.path}.bias" in trace:
         expected += place.row(trace, "bias")
     atol = 1e-4 * max(1.0, float(np.abs(expected).max()))
     return np.allclose(place.row(trace, "scores"), expected, rtol=1e-3, atol=atol)
 
 
-def _scored(trace: Trace, place: Place, column: int, product: float) -> str:
+def score_of(trace: Trace, place: Place, column: int, product: float) -> str:
+    """Write out the score of a key as lines of text; where it is computed in another way, a message id says so."""
     score = float(place.row(trace, "scores")[column])
     above, result, d_k = _number(product, digits=6), _number(score, digits=6), trace[f"{place.path}.q"].shape[-1]
     if _divided(trace, place):
@@ -228,7 +229,7 @@ def source_of(trace: Trace, path: str, what: str) -> str:
 
 def _projected(trace: Trace, place: Place, what: str, token: int, column: int, result: float) -> str:
     """Write out the projection, unless its result differs because the model then rotates or normalises its queries."""
-    name, head = f"{place.path}.w_{what}", place.head if what == "q" else _shared(trace, place)
+    name, head = f"{place.path}.w_{what}", place.head if what == "q" else key_head(trace, place)
     source = source_of(trace, place.path, what)
     if name not in trace.params or source not in trace:
         return N_("q, k and v are W_Q, W_K and W_V times the input; weights of this model are not shown here.")
@@ -256,7 +257,7 @@ def _number(value: float, *, digits: int = 4, first: bool = True) -> str:
     return text if first or text[0] != "−" else f"({text})"
 
 
-def _softmax(trace: Trace, place: Place, column: int, result: float) -> str:
+def weight_of(trace: Trace, place: Place, column: int, result: float) -> str:
     """Write out one softmax weight; the sink's is the weight that goes to no key."""
     scores, mask = place.row(trace, "scores"), place.row(trace, "mask")
     if not mask[column]:

@@ -1,14 +1,15 @@
 """The whole model: the numbers of every block, from the tokens to the prediction (figure 1 of the paper)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.errors import N_
+from visformer.errors import N_, Message
 from visformer.pictures.registry.picture import Page, View
 from visformer.trace import Trace
 from visformer.trace.predictions import likeliest
@@ -20,6 +21,7 @@ SIDES = {"encoder": "src", "decoder": "tgt"}
 """The side whose tokens a stack reads."""
 
 _AFTER = {"self_attn": ("resid_self",), "cross_attn": ("resid_cross",), "ffn": ("resid_post",)}
+_SHOWN = {"self_attn": "self_attn.pattern", "cross_attn": "cross_attn.pattern", "ffn": "resid_post"}
 _ORDER = tuple(_AFTER)
 
 PAGE = Page(
@@ -49,10 +51,12 @@ class Sublayer:
     Args:
         kind: "self_attn", "cross_attn" or "ffn".
         norms: the length of each token's vector in the residual stream after it, (token,); None: not recorded.
+        lacks: why it can only be named; None: its patterns, or the stream after it, are in the Trace.
     """
 
     kind: str
     norms: NDArray[np.floating] | None
+    lacks: Message | None = None
 
 
 @dataclass(frozen=True)
@@ -85,16 +89,28 @@ class Step:
 def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
     """Return the layers of a stack that are in the Trace, in order; () if there is no such stack.
 
-    A sublayer of attention is in it if its pattern is, the feed-forward network if the stream after it is.
+    A sublayer of attention is in it if its pattern is, the feed-forward network if the stream after it is. One that
+    the model has and cannot show is there with the reason.
     """
     named = re.compile(rf"{stack}\.(\d+)\.(?:(self_attn|cross_attn)\.(?:pattern|map)|resid_post)")
-    found: dict[int, set[str]] = {}
+    found: dict[int, dict[str, Sublayer]] = {}
     for match in filter(None, map(named.fullmatch, trace)):
-        found.setdefault(int(match[1]), set()).add(match[2] or "ffn")
+        kind = match[2] or "ffn"
+        found.setdefault(int(match[1]), {})[kind] = _sublayer(trace, f"{stack}.{match[1]}", kind)
+    for number, kind, why in _lacking(trace, stack) if found else ():
+        found.setdefault(number, {}).setdefault(kind, Sublayer(kind, None, why))
     return tuple(
-        Layer(number, tuple(_sublayer(trace, f"{stack}.{number}", kind) for kind in _ORDER if kind in kinds))
-        for number, kinds in sorted(found.items())
+        Layer(number, tuple(kinds[kind] for kind in _ORDER if kind in kinds)) for number, kinds in sorted(found.items())
     )
+
+
+def _lacking(trace: Trace, stack: str) -> Iterator[tuple[int, str, Message]]:
+    """Yield layer, kind and reason of each sublayer that the model has and cannot show."""
+    told = trace.blocks and {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack]
+    for number, kind in product(range(told.n_layers), told.sublayers) if told else ():
+        why = trace.lacks(f"{stack}.{number}.{_SHOWN[kind]}")
+        if why is not None:
+            yield number, kind, why
 
 
 def _sublayer(trace: Trace, path: str, kind: str) -> Sublayer:

@@ -30,7 +30,7 @@ _TEXT = {
     "zoom_whole": N_("The whole model"),
     "keep": N_("PNG"),
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
-    "picture": N_("The whole model. Arrow keys choose a head, Space plays, + and - zoom."),
+    "picture": N_("The whole model. Arrow keys choose a head, and in a head a cell; Space plays, + and - zoom."),
     "encoder": N_("Encoder"),
     "decoder": N_("Decoder"),
     "layer": N_("Layer {layer}"),
@@ -46,10 +46,24 @@ _TEXT = {
     "folded": N_("{n} layers more"),
     "head": N_("{stack}, layer {layer}, head {head}"),
     "one_head": N_("Head {head}"),
+    "one_cell": N_("“{query}” reads “{key}”"),
+    "about_cell": N_("“{query}” reads “{key}”: weight {weight}. Click, or press +, to see its sum."),
+    "about_cell_touch": N_("“{query}” reads “{key}”: weight {weight}. Tap to see its sum."),
+    "say_cell": N_("“{query}” reads “{key}”: q · k is {product}, the score {score}, the weight {weight}."),
+    "say_cell_plain": N_("“{query}” reads “{key}”: weight {weight}."),
+    "products": N_("q · k, the sum of {n} products"),
+    "dimension": N_("dimension {i}"),
+    "other_products": N_("{n} others"),
+    "score": N_("Score"),
+    "weight": N_("Weight"),
+    "weights": N_("Softmax: the weights of the row of “{query}”"),
+    "other_keys": N_("{n} other keys"),
+    "sink": N_("sink"),
     "in_head": N_("Head {head}: “{query}” reads most “{key}” ({weight})."),
     "about_head": N_("Click to follow it, double-click to zoom in."),
     "about_ffn": N_("After it, the vectors of the stream are {norm} long on average."),
     "about_block": N_("Every sublayer: {block}."),
+    "about_lacks": N_("It is not shown here: {reason}."),
     "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
     "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
     "at_rest_touch": N_("The lines follow {head}. Tap a head to follow another."),
@@ -99,7 +113,7 @@ def pack_map(
     stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}
     header = {
         **heads_of(trace, numbers, gettext, focus),
-        "columns": [_column(trace, stack, layers, numbers) for stack, layers in stacks.items() if layers],
+        "columns": [_column(trace, stack, layers, numbers, gettext) for stack, layers in stacks.items() if layers],
         "steps": _steps(trace),
         "forced": bool(trace.meta.get("forced")),
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
@@ -111,7 +125,9 @@ def pack_map(
     return write_message("map", header, numbers, to=to)
 
 
-def _column(trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbers: Numbers) -> dict[str, Any]:
+def _column(
+    trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbers: Numbers, gettext: Callable[[str], str]
+) -> dict[str, Any]:
     side = model_map.SIDES[stack]
     return {
         "stack": stack,
@@ -119,15 +135,15 @@ def _column(trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbe
         "block": model_map.block(trace, stack),
         "strips": [_strip(name, rows, numbers) for name, rows in model_map.added(trace, side).items()],
         "layers": [
-            {"number": layer.number, "sublayers": [_sublayer(sublayer) for sublayer in layer.sublayers]}
+            {"number": layer.number, "sublayers": [_sublayer(sublayer, gettext) for sublayer in layer.sublayers]}
             for layer in layers
         ],
     }
 
 
-def _sublayer(sublayer: model_map.Sublayer) -> dict[str, Any]:
+def _sublayer(sublayer: model_map.Sublayer, gettext: Callable[[str], str]) -> dict[str, Any]:
     lengths = None if sublayer.norms is None else [float(f"{norm:.4g}") for norm in sublayer.norms]
-    return {"kind": sublayer.kind, "norms": lengths}
+    return {"kind": sublayer.kind, "norms": lengths, "lacks": gettext(sublayer.lacks) if sublayer.lacks else ""}
 
 
 def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str, Any]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Kind = Literal["attention", "weights", "panels", "map", "presentation", "lesson", "nothing"]
-"""Kinds of messages: "weights" supplement an "attention" message; "nothing" removes the picture."""
+Kind = Literal["attention", "weights", "panels", "map", "place", "presentation", "lesson", "nothing"]
+"""Kinds of messages: "weights" supplement an "attention" message, "place" a "map"; "nothing" removes the picture."""
 
 
 class Numbers(BytesIO):

@@ -21,6 +21,7 @@ from tests.app.support import (
     presented,
 )
 from visformer.app.pages import attention
+from visformer.app.pages import map as map_page
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps, url_state
 from visformer.app.session import run as runs
@@ -273,6 +274,19 @@ def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_r
     with in_a_session(app.session_state.to_dict()), address():
         selects[0](Selection(layer=1, head=2, view="arcs").start())
     assert address_of(phone.run()) == {"follow": room_code(app), "layer": "2", "head": "3", "view": "arcs"}
+
+
+def test_a_place_of_the_whole_model_is_opened_on_the_phone(new_app, own_rooms, monkeypatch):
+    zooms = []
+    monkeypatch.setattr(map_page, "map_picture", lambda *_, on_zoom, **__: zooms.append(on_zoom))
+    app = new_app(page="see/map")
+    app.session_state["room"] = own_rooms.open("")
+    phone = new_app(follow=room_code(app))
+    for zoom, kept in (("decoder.2.cross_attn.3", "decoder.2.cross_attn.3"), ("no place", "decoder.2.cross_attn.3")):
+        with in_a_session(app.session_state.to_dict()), address():
+            zooms[0](zoom)
+        assert address_of(phone.run())["zoom"] == kept
+        assert page_of(phone) == "", "the first page"
 
 
 def test_an_unknown_code_is_reported_and_a_session_can_try_only_one(new_app, presenter):

@@ -1,5 +1,7 @@
 """The whole model on its page; the head in focus is that of the other pages."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -7,17 +9,29 @@ import streamlit as st
 from visformer.app.lessons import lesson_panel
 from visformer.app.pages.attention import link_inside
 from visformer.app.presentation import following
-from visformer.app.session import address, boxes, run, selection
-from visformer.app.widgets import controls, downloads
-from visformer.app.widgets.component import map_picture
+from visformer.app.serving.middleware.moved import ZOOM
+from visformer.app.session import address, boxes, page, run, selection, visit
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, downloads, unavailable
+from visformer.app.widgets.component import href, map_picture, replace_address
+from visformer.errors import LinkError
+from visformer.pictures.cell import RECORD as CELL
+from visformer.pictures.cell import cell
+from visformer.pictures.head import Place
 from visformer.pictures.map import PAGE, RECORD
 from visformer.web.chunks import Focus
+from visformer.web.selection import Selection
+from visformer.web.zoom import Zoom
 
 if TYPE_CHECKING:  # numpy
-    pass
+    from visformer.trace import Trace
+
+_ZOOM: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
+_HAS_MOVED = Slot("map_has_moved", False)  # whether the address is to be replaced
+_PARTS = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}  # on the page of the block
 
 
-def page() -> None:
+def draw() -> None:
     """Draw the page: what it is, with the way into a lesson, and the model."""
     above = st.container(horizontal=True, vertical_alignment="center", key="map_line")
     whole_model()
@@ -30,7 +44,8 @@ def page() -> None:
 @st.fragment
 @controls.errors_shown()
 def whole_model() -> None:
-    """Draw the model. Choosing a head reruns only this."""
+    """Draw the model. Choosing a head or a place reruns only this."""
+    _ = boxes.gettext()
     trace = controls.current_trace(RECORD)
     if trace is None:
         return
@@ -40,9 +55,111 @@ def whole_model() -> None:
             address.update()
         following.publish()
 
-    chosen = selection.selection(trace)
+    chosen, zoom = selection.selection(trace), _zoom(trace)
     focus = Focus(chosen.stack, chosen.layer, chosen.head)
-    map_picture(trace, focus=focus, file=downloads.file_name(""), on_select=select)
+    place = _place(trace, zoom, chosen)
+    map_picture(
+        trace,
+        place=place,
+        focus=focus,
+        file=downloads.file_name(""),
+        on_select=select,
+        on_zoom=lambda value: _move(value, trace),
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         link_inside(trace, chosen)
         downloads.model(trace)
+    if _HAS_MOVED.pop():
+        replace_address(page.current_page(), address.of_run(), key="zoom_address")
+
+
+def _zoom(trace: "Trace") -> Zoom | None:
+    """Return the place that is zoomed in on, at first that of the address, as far as the Trace has it."""
+    if page.IS_NEW.get():
+        _ZOOM.clear()
+    visit.take(ZOOM, lambda text: _ZOOM.set(Zoom.read(text).require_in(trace)), go_back=_ZOOM.clear)
+    zoom = _ZOOM.get()
+    return _keep(zoom and zoom.within(trace))
+
+
+def _keep(zoom: Zoom | None) -> Zoom | None:
+    _ZOOM.set(zoom)
+    address.show(ZOOM, None if zoom is None else str(zoom))
+    return zoom
+
+
+def _move(value: Any, trace: "Trace") -> None:
+    """Zoom to the place that a browser sent: the address of this entry of its history becomes that of the place."""
+    try:
+        _keep(Zoom.read(str(value)).require_in(trace) if value else None)
+    except LinkError:  # of the sentence before
+        return
+    _HAS_MOVED.set(True)
+    following.publish()
+
+
+def _place(trace: "Trace", zoom: Zoom | None, chosen: Selection) -> Mapping[str, Any]:
+    """Return what the place's message holds, see :func:`visformer.web.place.pack_place`."""
+    if zoom is None:
+        return {"zoom": ""}
+    place: dict[str, Any] = {"zoom": str(zoom), "way": _way(trace, zoom, chosen)}
+    if zoom.key is not None:
+        place |= _sum(trace, zoom)
+    return place
+
+
+def _sum(trace: "Trace", zoom: Zoom) -> dict[str, Any]:
+    """Return a cell's sum and, where there is none, the reason. Only now are queries, keys and scores recorded."""
+    _ = boxes.gettext()
+    assert zoom.head is not None
+    assert zoom.query is not None
+    assert zoom.key is not None
+    names = (f"{zoom.path}.{name}" for name in ("q", "k", "scores"))
+    reason = next(filter(None, map(trace.lacks, names)), None)
+    record = controls.bench().loaded().available([glob.format(path=zoom.path) for glob in CELL])
+    full = controls.bench().trace(boxes.source(), boxes.target(), record=tuple(record))
+    lacks = _(unavailable.NOTHING_BETWEEN).format(reason=_(reason)) if reason else ""
+    return {"cell": cell(full, Place(zoom.path, zoom.head, zoom.query), zoom.key), "lacks": lacks}
+
+
+def _way(trace: "Trace", zoom: Zoom, chosen: Selection) -> Mapping[str, str] | None:
+    """Return label and address of the page that shows a place; None: no page does."""
+    _, stack = boxes.gettext(), f"{zoom.stack}.{zoom.kind}"
+    common = address.common()
+    if zoom.kind in (None, "ffn"):
+        if trace.lacks(f"{zoom.stack}.{zoom.layer}.ffn.out") is not None:
+            return None
+        label = _("Through the block: layer {layer}").format(layer=zoom.layer + 1)
+        return _link("block", label, replace(common, choices=_block(trace, zoom)))
+    if zoom.head is None:
+        if f"{zoom.path}.pattern" not in trace:
+            return None
+        is_here = (chosen.stack, chosen.layer) == (stack, zoom.layer)
+        head = chosen.head if is_here else 0
+        return _link("attention", _("Attention: all heads"), replace(common, selection=_at(chosen, zoom, head)))
+    if trace.lacks(f"{zoom.path}.q") is not None:
+        return None
+    label = _("Inside this head: layer {layer}, head {head}").format(layer=zoom.layer + 1, head=zoom.head + 1)
+    return _link("head", label, replace(common, selection=_at(chosen, zoom, zoom.head)))
+
+
+def _at(chosen: Selection, zoom: Zoom, head: int) -> Selection:
+    return replace(
+        chosen, stack=f"{zoom.stack}.{zoom.kind}", layer=zoom.layer, head=head, query=zoom.query, key=None, heads=""
+    )
+
+
+def _link(name: str, label: str, state: Any) -> dict[str, str]:
+    return {"label": label, "href": href(name, address.address(state))}
+
+
+def _block(trace: "Trace", zoom: Zoom) -> dict[str, str]:
+    """Return the choices of the page of the block; a choice between one thing is none."""
+    choices = {"block_view": "added"}
+    if {"src", "tgt"} <= trace.tokens.keys():
+        choices["block_stack"] = zoom.stack
+    if f"{zoom.stack}.1.resid_post" in trace:
+        choices["block_layer"] = str(zoom.layer + 1)
+    if zoom.kind is not None:
+        choices[f"block_part_{zoom.stack}"] = _PARTS[zoom.kind]
+    return choices

@@ -153,19 +153,37 @@ def attention_weights(trace: "Trace") -> None:
         _FEED(data=rest, key=f"{CANVAS}_weights")
 
 
-def map_picture(trace: "Trace", *, on_select: Callable[[Any], None], **look: Any) -> None:
+def map_picture(
+    trace: "Trace",
+    *,
+    place: Mapping[str, Any],
+    on_select: Callable[[Any], None],
+    on_zoom: Callable[[Any], None],
+    **look: Any,
+) -> None:
     """Draw the whole model; ``look``: see :func:`visformer.web.map.pack_map`.
 
-    ``on_select`` is called with the head that the visitor follows, as the browser sent it.
+    Args:
+        trace: what to draw.
+        place: what is zoomed in on, see :func:`visformer.web.place.pack_place`.
+        on_select: called with the head that the visitor follows, as the browser sent it.
+        on_zoom: called with the place at which the visitor's zoom rests, as the browser sent it.
+        look: the rest of the message.
     """
     from visformer.web.map import pack_map
+    from visformer.web.place import pack_place
 
     def selected() -> None:
         on_select(_sent(f"picture_{MAP}").get("selection"))
 
+    def zoomed() -> None:
+        on_zoom(_sent(f"picture_{MAP}").get("zoom"))
+
     with st.container(gap=None):  # feeds take up no room
+        # The place first: a model that arrives is drawn there.
+        _FEED(data=pack_place(**place, gettext=boxes.gettext(), opened=visit.OPENED.get(), to=MAP), key=f"{MAP}_place")
         _FEED(data=pack_map(trace, **_language(), **look, to=MAP), key=f"{MAP}_picture")
-        _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected)
+        _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected, on_zoom_change=zoomed)
 
 
 def connection_notice(words: str) -> None:
@@ -206,9 +224,14 @@ def focus(key: str, value: str) -> None:
     _FOCUS(data=json.dumps([key, value]).encode(), key="focus")
 
 
-def replace_address(page: str, query: Mapping[str, str]) -> None:
+def href(page: str, query: Mapping[str, str]) -> str:
+    """Return the address of a page with this query, relative to that of another page."""
+    return f"{page or './'}?{urlencode(query)}".rstrip("?")
+
+
+def replace_address(page: str, query: Mapping[str, str], *, key: str = "address") -> None:
     """Give the current entry of the browser's history this page and query; Streamlit can only add an entry."""
-    _ADDRESS(data=f"{page or './'}?{urlencode(query)}".rstrip("?").encode(), key="address")
+    _ADDRESS(data=href(page, query).encode(), key=key)
 
 
 def presentation(

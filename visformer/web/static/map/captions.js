@@ -1,6 +1,7 @@
 /** What the play and the pointer say, with the numbers of this sentence. */
 
 import { fill, paragraph } from "../shared/dom.js"
+import { isCell, spell, valuesOf } from "./cell.js"
 import { example, strongest } from "./model.js"
 import { meanOf } from "./paint.js"
 
@@ -24,10 +25,20 @@ export class Captions {
 
   /** "Head 3: … reads most …" of a row, or of the clearest one. */
   reads(place, row = null) {
+    const best = this.clearest(place, row)
+    if (!best) return ""
     const { model, text } = this
+    const stack = model.stacks.find(({ name }) => name === place.stack)
+    const [query, key] = [model.tokens[stack.rows][best.query], model.tokens[stack.columns][best.key]]
+    return fill(text.in_head, { head: place.head + 1, query, key, weight: two(best.weight) })
+  }
+
+  /** The largest weight of a row, or that of the clearest row. @returns {?{query: number, key: number, weight: number}} */
+  clearest(place, row = null) {
+    const { model } = this
     const stack = place && model.stacks.find(({ name }) => name === place.stack)
     const weights = place && model.weights.of(`${place.stack}/${place.layer}/${place.head}`)
-    if (!weights) return ""
+    if (!weights) return null
     const [, , nQueries, nKeys] = stack.shape
     const rows = row === null ? [...Array(nQueries).keys()] : [row]
     const own = stack.rows === stack.columns
@@ -35,8 +46,7 @@ export class Captions {
     const isText = ({ query, key }) => !model.special[stack.columns][key] && (row !== null || !model.special[stack.rows][query])
     const telling = all.filter((one) => isText(one) && !(own && one.query === one.key))
     const [best] = (telling.length ? telling : all).sort((a, b) => b.weight - a.weight)
-    const [query, key] = [model.tokens[stack.rows][best.query], model.tokens[stack.columns][best.key]]
-    return fill(text.in_head, { head: place.head + 1, query, key, weight: two(best.weight) })
+    return best
   }
 
   /** The line for a stage of the play. */
@@ -68,10 +78,34 @@ export class Captions {
   }
 
   /** The name of a place, its last part alone: "Layer 1". */
-  nameOf({ stack, layer, kind, head }) {
+  nameOf(place) {
     const { text } = this
+    const { stack, layer, kind, head } = place
+    if (isCell(place)) return fill(text.one_cell, valuesOf(this.model, place))
     if (head !== undefined) return fill(text.one_head, { head: head + 1 })
     return kind === undefined ? `${text[stack]} · ${fill(text.layer, { layer: layer + 1 })}` : text[kind]
+  }
+
+  /** The name of a place, and why what it is, or is part of it, cannot be shown. */
+  describedName(place, layout) {
+    const column = layout.columns.find(({ stack }) => stack === place.stack)
+    const { sublayers } = column.layers.find(({ number }) => number === place.layer)
+    const lacking = place.head === undefined ? sublayers.filter(({ kind, lacks }) => lacks && (place.kind ?? kind) === kind) : []
+    const why = lacking.map((one) => paragraph(place.kind === undefined ? `${this.text[one.kind]}:` : "", this.why(one)))
+    return why.length ? paragraph(`${this.nameOf(place)}.`, ...why) : this.nameOf(place)
+  }
+
+  why({ lacks }) {
+    return lacks && fill(this.text.about_lacks, { reason: lacks })
+  }
+
+  /** What is said of a cell: its sum, once that has arrived. */
+  ofCell(place, cell) {
+    const { text, model } = this
+    const values = valuesOf(model, place)
+    if (!cell?.sum) return paragraph(fill(text.say_cell_plain, values), cell?.lacks)
+    const { product, score, hidden, masked } = cell.sum
+    return paragraph(fill(text.say_cell, { ...values, product: spell(product), score: spell(score) }), hidden ? masked : "")
   }
 
   headName({ stack, layer, head }) {
@@ -84,12 +118,14 @@ export class Captions {
     const { text, model } = this
     const { column, sublayer, head, strip, row } = place
     if (strip) return `${text[strip.name]}: ${fill(text.about_strip, { ...strip, n: strip.shape[0] })}`
+    if (place.cell) return fill(text.about_cell, valuesOf(model, place.cell))
     if (head) {
       const one = { stack: `${column.stack}.${sublayer.kind}`, layer: sublayer.layer, head: head.head }
       return paragraph(`${this.headName(one)}.`, this.reads(one), text.about_head)
     }
     if (sublayer) {
       const name = `${text[column.stack]} · ${fill(text.layer, { layer: sublayer.layer + 1 })} · ${text[sublayer.kind]}.`
+      if (sublayer.lacks) return paragraph(name, this.why(sublayer))
       const block = column.column.block && fill(text.about_block, column.column)
       return paragraph(name, block, sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
     }

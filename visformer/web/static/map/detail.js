@@ -1,12 +1,14 @@
-/** What a head shows once one has zoomed in on it: its tokens, and its weights as numbers. */
+/** What a head shows once one has zoomed in on it: its tokens, its weights as numbers, and the cell that is pointed at. */
 
 import { inkOn } from "../shared/colours.js"
+import { rectOf } from "./zoom.js"
 
 const TOKENS = 150 // pixels on the screen from which a head has its tokens beside it
 const NUMBERS = 30 // width of a cell from which it has its number
+const LARGE = 400 // and up to which
 
 export function paintDetail(pen) {
-  const { model, layout, view, place } = pen
+  const { model, layout, view, place, cursor } = pen
   if (!place || place.head === undefined || view.scale * layout.side < TOKENS) return
   const column = layout.columns.find(({ stack }) => stack === place.stack)
   const sublayer = column?.layers.flatMap(({ sublayers = [] }) => sublayers).find((one) => one.layer === place.layer && one.kind === place.kind)
@@ -17,12 +19,19 @@ export function paintDetail(pen) {
   const columns = model.tokens[stack.columns]
   paintNumbers(pen, stack, head.rect)
   paintLabels(pen, head.rect, rows, columns)
+  if (cursor) paintCursor(pen, rectOf(cursor, layout))
+}
+
+function paintCursor({ context, theme, view }, { x, y, w, h }) {
+  context.strokeStyle = theme.text
+  context.lineWidth = 2.5 / view.scale
+  context.strokeRect(x, y, w, h)
 }
 
 function paintLabels({ context, theme, view }, { x, y, w, h }, rows, columns) {
   const size = 13 / view.scale
   const [high, wide] = [h / rows.length, w / columns.length]
-  if (high * view.scale < 11) return
+  if (high * view.scale < 11 || high * view.scale > LARGE) return
   context.font = `${size}px ${theme.font}`
   const left = Math.max(...rows.map((token) => context.measureText(token).width)) + 2 * size
   const above = Math.max(...columns.map((token) => context.measureText(token).width)) * 0.75 + 1.5 * size
@@ -49,7 +58,7 @@ function paintNumbers({ context, theme, view, model, place }, stack, { x, y, w, 
   const [, , nQueries, nKeys] = stack.shape
   const weights = model.weights.of(`${stack.name}/${place.layer}/${place.head}`)
   const [high, wide] = [h / nQueries, w / nKeys]
-  if (!weights || wide * view.scale < NUMBERS) return
+  if (!weights || wide * view.scale < NUMBERS || wide * view.scale > LARGE) return
   context.font = `${11 / view.scale}px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "middle"

@@ -41,15 +41,16 @@ function widthOf(text) {
 /**
  * @param {{columns: object[], stacks: object[], tokens: object, steps: object[]}} model
  * @param {{width: number, height: number}} room the height is exceeded where the blocks would be too small to see
+ * @param {?{stack: string, layer: number}} wanted a layer that is shown in any case
  * @returns {{width: number, height: number, side: number, columns: object[]}} side: the height of a head
  */
-export function layoutMap(model, { width, height }) {
+export function layoutMap(model, { width, height }, wanted = null) {
   const count = model.columns.length
   const between = Math.min(BETWEEN, width * 0.06)
   const w = Math.min(WIDEST, (width - between * (count - 1)) / count)
   const left = (width - count * w - between * (count - 1)) / 2
   const frames = model.columns.map((column, i) => frameOf(model, column, { x: left + i * (w + between), w, candidates: height < MUCH ? FEW : MANY }))
-  const fitted = frames.map((frame) => fit(frame, height))
+  const fitted = frames.map((frame) => fit(frame, height, wanted?.stack === frame.column.stack ? wanted.layer : null))
   const side = Math.min(...fitted.map(({ side }) => side)) // of equal size in both columns
   const placed = frames.map((frame, i) => place(frame, side, fitted[i].shown))
   const total = Math.max(...placed.map(({ tall }) => tall))
@@ -67,16 +68,17 @@ function frameOf(model, column, { x, w, candidates }) {
   const slot = Math.min(SLOT, inner.w / tokens.length)
   const written = [...tokens, ...(predicts ? model.tokens.next : [])]
   const slanted = written.some((token) => widthOf(token) > slot - 4)
-  const heads = (kind) => model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)?.shape[1] ?? 0
-  return { column, x, w, narrow, inner, slot, slanted, row: slanted ? SLANTED : TOKENS, predicts, candidates, heads }
+  const shape = (kind) => model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)?.shape ?? []
+  const heads = (kind) => shape(kind)[1] ?? 0
+  return { column, x, w, narrow, inner, slot, slanted, row: slanted ? SLANTED : TOKENS, predicts, candidates, shape, heads }
 }
 
 const perRow = (n) => Math.ceil(n / Math.ceil(n / IN_ROW))
 
 /** The height of a sublayer whose heads have this side. */
-function heightOf({ heads, narrow }, { kind }, side) {
+function heightOf({ heads, narrow }, { kind, lacks }, side) {
   const name = narrow ? NAME : 0
-  if (kind === "ffn") return FFN + name
+  if (kind === "ffn" || lacks) return FFN + name
   const n = heads(kind)
   return Math.ceil(n / perRow(n)) * (side + PAD) + PAD + name
 }
@@ -93,11 +95,11 @@ function around({ column, row, predicts, candidates }) {
 }
 
 /** The largest height of heads at which all layers fit or, where that is too small, at which the first and last do. */
-function fit(frame, height) {
+function fit(frame, height, wanted) {
   const { column } = frame
   const room = height - around(frame)
   for (let kept = column.layers.length; ; kept--) {
-    const shown = fold(column.layers, kept)
+    const shown = fold(column.layers, kept, wanted)
     const fixed = heightOfLayers(frame, shown, 0)
     const slope = heightOfLayers(frame, shown, 1) - fixed
     const side = Math.min(LARGEST, slope ? (room - fixed) / slope : LARGEST)
@@ -106,11 +108,16 @@ function fit(frame, height) {
   }
 }
 
-/** Leave out layers in the middle until this many are shown. */
-function fold(layers, kept) {
+/** Leave out layers in the middle until this many are shown, and the one that is wanted. */
+function fold(layers, kept, wanted) {
   if (kept >= layers.length) return layers
   const first = Math.ceil(kept / 2)
-  return [...layers.slice(0, first), { folded: layers.length - kept }, ...layers.slice(layers.length - kept + first)]
+  const end = layers.length - kept + first
+  const at = layers.findIndex(({ number }) => number === wanted)
+  const inside = at >= first && at < end
+  const left = inside ? [at - first, end - at - 1] : [end - first]
+  const folded = left.map((n) => (n ? [{ folded: n }] : []))
+  return [...layers.slice(0, first), ...folded[0], ...(inside ? [layers[at], ...folded[1]] : []), ...layers.slice(end)]
 }
 
 /** Place a column's parts, with y as the height of their lower edge above the floor; shift() turns that round. */
@@ -145,8 +152,8 @@ function place(frame, side, shown) {
   return { column: placed, tall: y }
 }
 
-function headsIn({ heads, inner }, { kind }, rect, side) {
-  if (kind === "ffn") return []
+function headsIn({ heads, inner }, { kind, lacks }, rect, side) {
+  if (kind === "ffn" || lacks) return []
   const n = heads(kind)
   const columns = perRow(n)
   const lines = Math.ceil(n / columns)

@@ -9,14 +9,16 @@ import { MOVES, button, fill, focusQuietly, isTyped, part } from "../shared/dom.
 import { pngButton } from "../shared/png.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
+import { Rest, readPlace, spellPlace } from "./address.js"
 import { Captions } from "./captions.js"
+import { cellAt, isCell, nextCell } from "./cell.js"
 import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
+import { Places, headOf } from "./places.js"
 import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
-import { WHOLE, around, between, pathTo, placesIn, rectOf, viewOf, zoomed } from "./zoom.js"
+import { WHOLE, around, between, viewOf, zoomed } from "./zoom.js"
 
-const headOf = ({ stack, kind, layer, head }) => ({ stack: `${stack}.${kind}`, layer, head })
 const SPEEDS = [0.5, 1, 2, 4]
 const ZOOMING = 500 // milliseconds
 const LEAST = 400 // minimum height of the picture
@@ -27,8 +29,9 @@ const CALM = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 
 /**
  * @param {HTMLElement} element the container
- * @param {object} message what map.py packed
- * @param {{onSelect?: (selection: object) => void}} host called with the head in focus
+ * @param {object} message what map.py packed, or place.py
+ * @param {{onSelect?: (selection: object) => void, onZoom?: (place: string) => void}} host called with the head in focus,
+ *   and with the place at which the zoom rests; without onZoom there are no sums of cells
  * @returns {{update: (message: object) => void, destroy: () => void}}
  */
 export function mountMap(element, message, host = {}) {
@@ -44,6 +47,9 @@ class MapView {
     this.speed = 1
     this.view = WHOLE
     this.place = null // what one has zoomed in on
+    this.cursor = null // the cell that the arrow keys are at, in a head
+    this.given = null // the place's message
+    this.resting = new Rest((place) => this.host.onZoom?.(place))
     this.hovered = null
     this.row = 0
     this.build(element)
@@ -79,10 +85,10 @@ class MapView {
     ]
     this.png = pngButton(bar, () => this.picture())
     this.caption = part(this.root, "div", "say", { role: "status", "aria-live": "polite" })
-    this.path = part(this.root, "div", "path")
+    const path = part(this.root, "div", "path")
     this.box = part(this.root, "div", "mapbox")
     this.canvas = part(this.box, "canvas", "model", { tabindex: "0", role: "application" })
-    this.buttons = part(this.box, "div", "places")
+    this.places = new Places(path, part(this.box, "div", "places"))
     this.listen()
   }
 
@@ -100,7 +106,8 @@ class MapView {
   }
 
   update(message) {
-    if (this.model?.revision !== message.revision) this.take(message)
+    if (message.kind === "place") this.given = message
+    else if (this.model?.revision !== message.revision) this.take(message)
     this.repaint()
   }
 
@@ -112,7 +119,7 @@ class MapView {
       this.thumbnails = new Thumbnails()
       this.focus = message.focus
       this.pause()
-      Object.assign(this, { time: Infinity, view: WHOLE, place: null, hovered: null, row: 0 })
+      Object.assign(this, { time: Infinity, view: WHOLE, place: null, cursor: null, hovered: null, row: 0 })
     }
     const { text } = this.model
     this.root.lang = text.lang
@@ -129,6 +136,7 @@ class MapView {
   destroy() {
     this.pause()
     cancelAnimationFrame(this.zooming)
+    this.resting.stop()
     this.leave()
   }
 
@@ -143,12 +151,24 @@ class MapView {
     if (!this.model || !this.root.clientWidth) return
     const room = roomBelow(this.box) - BELOW - keptBelow(this.root)
     const height = Math.max(STAGE.on ? 200 : LEAST, room)
-    this.layout = layoutMap(this.model, { width: this.root.clientWidth, height })
+    this.settle()
+    this.layout = layoutMap(this.model, { width: this.root.clientWidth, height }, this.place)
     this.stages = stagesOf(this.model, this.layout.columns)
     this.scrub.max = lengthOf(this.stages)
     this.theme = this.themed()
     if (this.place) this.view = viewOf(this.place, this.layout)
     this.paint()
+  }
+
+  /** Go to the place that the host gives, once for each state that it opens and each text. */
+  settle() {
+    const { given, model } = this
+    if (!given) return
+    const at = `${given.opened} ${model.trace}`
+    if (this.settled === at) return
+    cancelAnimationFrame(this.zooming)
+    this.resting.known = given.zoom
+    Object.assign(this, { settled: at, place: readPlace(given.zoom), cursor: null, view: WHOLE })
   }
 
   themed() {
@@ -169,7 +189,7 @@ class MapView {
     const scene = sceneAt(stages, this.shown)
     const focus = scene.stage ? this.captions.headOf(scene.stage, this.focus) : this.focus
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
-    paintMap(this.canvas, { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails })
+    paintMap(this.canvas, { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell })
     this.tell(scene, focus)
     this.root.dataset.painted = this.model.revision
   }
@@ -179,44 +199,25 @@ class MapView {
     const { text } = this.model
     const name = this.focus ? this.captions.headName(this.focus) : ""
     const at = this.hovered && !this.frame ? this.captions.ofPlace(this.hovered) : ""
-    const rest = name && fill(text.at_rest, { head: name })
+    const cell = isCell(this.place) ? this.captions.ofCell(this.place, this.current?.cell) : this.cursor && this.captions.ofPlace({ cell: this.cursor })
+    const rest = cell || (name && fill(text.at_rest, { head: name }))
     this.say(at || (scene.stage ? this.captions.ofStage(scene.stage, focus, this.layout) : rest))
     const label = this.frame ? text.pause : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
     this.playing.dataset.on = String(Boolean(this.frame))
     this.scrub.value = Math.min(this.time, lengthOf(this.stages))
     this.zooms[0].disabled = this.zooms[2].disabled = this.view.scale <= 1
-    this.writePath()
-    this.placeButtons()
+    this.places.draw(this)
   }
 
-  writePath() {
-    const path = this.place ? pathTo(this.place) : []
-    const key = JSON.stringify(path)
-    if (this.path.dataset.key === key) return
-    this.path.dataset.key = key
-    this.path.replaceChildren()
-    this.path.hidden = !path.length
-    if (path.length) button(this.path, "way", () => this.zoomTo(null), this.model.text.zoom_whole)
-    for (const place of path) button(this.path, "way", () => this.zoomTo(place), this.captions.nameOf(place))
+  /** What the host has given for this place; null: not yet. */
+  get current() {
+    return this.given?.zoom === spellPlace(this.place) ? this.given : null
   }
 
-  /** Buttons over what one can zoom to from here, and over the heads of a sublayer: for keyboards and screen readers. */
-  placeButtons() {
-    const { view, layout } = this
-    const key = JSON.stringify([view, this.place, layout.width, layout.height, this.model.revision])
-    if (this.buttons.dataset.key === key) return
-    this.buttons.dataset.key = key
-    const inner = placesIn(this.place, layout)
-    while (this.buttons.children.length > inner.length) this.buttons.lastChild.remove()
-    inner.forEach((place, i) => {
-      const one = this.buttons.children[i] ?? button(this.buttons, "place-button", () => {})
-      const { x, y, w, h } = rectOf(place, layout)
-      const box = { left: (x - view.x) * view.scale, top: (y - view.y) * view.scale, width: w * view.scale, height: h * view.scale }
-      one.onclick = () => (place.head === undefined ? this.zoomTo(place) : this.follow(headOf(place)))
-      one.setAttribute("aria-label", place.head === undefined ? this.captions.nameOf(place) : this.captions.headName(headOf(place)))
-      for (const [side, length] of Object.entries(box)) one.style[side] = `${length}px`
-    })
+  /** Whether one has zoomed in on a head whose cells have sums. */
+  get isInHead() {
+    return Boolean(this.host.onZoom) && this.place?.head !== undefined && !isCell(this.place)
   }
 
   say(words) {
@@ -270,8 +271,15 @@ class MapView {
   // Pointer and keys
 
   at(event) {
-    const point = pointOn(this.canvas, event)
-    return under(this.layout, this.view.x + point.x / this.view.scale, this.view.y + point.y / this.view.scale)
+    const { x, y } = pointOn(this.canvas, event)
+    const at = { x: this.view.x + x / this.view.scale, y: this.view.y + y / this.view.scale }
+    const found = under(this.layout, at.x, at.y)
+    const isHere = this.isInHead && found?.head && spellPlace(this.placeOf(found)) === spellPlace(this.place)
+    return isHere ? { ...found, cell: cellAt(this.model, this.layout, this.place, at) } : found
+  }
+
+  placeOf({ column, sublayer, head }) {
+    return { stack: column.stack, layer: sublayer.layer, kind: sublayer.kind, ...(head && { head: head.head }) }
   }
 
   pointer(event) {
@@ -289,7 +297,9 @@ class MapView {
     if (this.dragged) return
     focusQuietly(this.canvas)
     const place = this.at(event)
-    if (place?.head) this.follow({ stack: `${place.column.stack}.${place.sublayer.kind}`, layer: place.sublayer.layer, head: place.head.head })
+    if (isCell(this.place)) return
+    if (place?.cell) this.zoomTo(place.cell)
+    else if (place?.head) this.follow({ stack: `${place.column.stack}.${place.sublayer.kind}`, layer: place.sublayer.layer, head: place.head.head })
     else if (place?.next && place.row < this.model.steps.length) {
       this.row = place.row
       this.paint()
@@ -303,8 +313,13 @@ class MapView {
     this.paint()
   }
 
-  /** Follow the next head of a sublayer, or of the sublayer above or below it. */
+  /** Follow the next head of a sublayer, or of the sublayer above or below it; in a head, go to the next cell. */
   move(down, right) {
+    if (isCell(this.place)) return this.zoomTo(nextCell(this.model, this.place, down, right))
+    if (this.isInHead) {
+      this.cursor = this.cursor ? nextCell(this.model, this.cursor, down, right) : this.firstCell()
+      return this.paint()
+    }
     const sublayers = this.layout.columns.flatMap((column) =>
       column.layers.flatMap((layer) => (layer.sublayers ?? []).filter(({ heads }) => heads.length).map((one) => ({ ...one, stack: column.stack }))),
     )
@@ -314,10 +329,15 @@ class MapView {
     if (next) this.follow(headOf({ ...next, head: Math.max(0, Math.min(next.heads.length - 1, head + right)) }))
   }
 
+  /** The cell that the clearest row reads most. */
+  firstCell() {
+    const { query, key } = this.captions.clearest(headOf(this.place)) ?? { query: 0, key: 0 }
+    return { ...this.place, query, key }
+  }
+
   open(place) {
-    if (!place?.sublayer) return this.zoomTo(null)
-    const { column, sublayer, head } = place
-    return this.zoomTo({ stack: column.stack, layer: sublayer.layer, kind: sublayer.kind, ...(head && { head: head.head }) })
+    if (isCell(this.place)) return // its first click opened it
+    this.zoomTo(place?.sublayer ? this.placeOf(place) : null)
   }
 
   grab(event) {
@@ -367,11 +387,15 @@ class MapView {
       if (view.scale * side > CLOSE / 2) this.place.kind = sublayer.kind
       if (head && view.scale * side > CLOSE) this.place.head = head.head
     }
+    this.cursor = null
     this.paint()
+    this.resting.at(this.place)
   }
 
   in() {
     const { focus } = this
+    if (isCell(this.place)) return undefined
+    if (this.isInHead) return this.zoomTo(this.cursor ?? this.firstCell())
     if (!this.place) return focus && this.zoomTo({ stack: focus.stack.split(".")[0], layer: focus.layer })
     const [stack, kind] = focus.stack.split(".")
     const isHere = this.place.stack === stack && this.place.layer === focus.layer
@@ -387,7 +411,8 @@ class MapView {
   zoomTo(place) {
     cancelAnimationFrame(this.zooming)
     const [from, to] = [this.view, place ? viewOf(place, this.layout) : WHOLE]
-    this.place = place
+    this.cursor = isCell(this.place) && place?.head !== undefined && !isCell(place) ? this.place : null // one came from it
+    Object.assign(this, { place, hovered: null })
     let start = null
     const tick = (now) => {
       start ??= now
@@ -395,6 +420,7 @@ class MapView {
       this.view = share < 1 ? between(from, to, share * share * (3 - 2 * share)) : to
       this.paint()
       if (share < 1) this.zooming = requestAnimationFrame(tick)
+      else this.resting.at(this.place)
     }
     this.zooming = requestAnimationFrame(tick)
   }
@@ -402,7 +428,7 @@ class MapView {
   key(event) {
     if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select")) return
     const act = this.actOf(event)
-    if (!act || (event.key === " " && event.target.closest?.("button"))) return
+    if (!act || ((event.key === " " || event.key === "Enter") && event.target.closest?.("button"))) return
     if (act() === false) return // the page's
     event.preventDefault()
     event.stopPropagation()
@@ -419,6 +445,7 @@ class MapView {
       PageDown: () => this.step(1),
       PageUp: () => this.step(-1),
     }
+    if (key === "Enter" && this.isInHead) return () => this.in()
     if (key === "Escape" && this.place) return () => this.out()
     if (key in MOVES && !STAGE.on) return () => this.move(...MOVES[key])
     return acts[key] ?? null

@@ -1,5 +1,6 @@
 /** Draw the whole model at a time of its play: a pure function of the layout, the scene and the view. */
 
+import { paintCell } from "./cell.js"
 import { paintDetail } from "./detail.js"
 import { FFN } from "./layout.js"
 import { paintLines } from "./lines.js"
@@ -29,6 +30,7 @@ export function paintMap(canvas, picture) {
   paintLines(pen)
   if (picture.hovered?.head) outline(pen, picture.hovered.head.rect, picture.theme.text, 2)
   paintDetail(pen)
+  paintCell(pen)
 }
 
 /** How many rows of a column have passed a key, of all its rows. */
@@ -200,8 +202,9 @@ function paintLayer(pen, column, { rect, number, sublayers }) {
 
 function paintSublayer(pen, column, sublayer) {
   const { context, theme, model } = pen
-  const { kind, layer, rect, norms, heads } = sublayer
+  const { kind, layer, rect, norms, heads, lacks } = sublayer
   const key = `${layer}.${kind}`
+  if (lacks) return paintEmpty(pen, column, rect, model.text[kind])
   const done = rowsDone(pen, column, key)
   const active = isActive(pen, column, key)
   const length = norms && done > 0 ? model.text.norm.replace("{norm}", meanOf(norms, done).toPrecision(3)) : ""
@@ -218,6 +221,15 @@ function paintSublayer(pen, column, sublayer) {
     if (focus?.stack === stack.name && focus.layer === layer && focus.head === head) outline(pen, square, theme.accent, 2.5)
   }
   if (active) outline(pen, rect, theme.accent, 1.5)
+}
+
+/** A block that can only be named. */
+function paintEmpty(pen, column, rect, name) {
+  const { context, theme } = pen
+  paintName(pen, column, rect, name, "", false)
+  context.setLineDash([4, 3])
+  outline(pen, { x: rect.x + 2, y: rect.y + 2, w: rect.w - 4, h: rect.h - 4 }, theme.faint, 1)
+  context.setLineDash([])
 }
 
 /** The mean over the rows that have been computed. */

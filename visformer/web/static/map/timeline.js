@@ -16,7 +16,7 @@ export const byWord = (model, column) => column.side === "tgt" && model.columns.
 
 /**
  * @param {{columns: object[], steps: object[]}} model
- * @param {object[]} columns those of the layout, whose folded layers are passed over
+ * @param {object[]} columns those of the layout, whose folded layers and empty blocks are passed over
  * @returns {{key: string, kind: string, stack: string, layer: ?number, word: ?number, start: number, seconds: number}[]}
  */
 export function stagesOf(model, columns) {
@@ -25,7 +25,7 @@ export function stagesOf(model, columns) {
     const start = stages.length ? stages.at(-1).start + stages.at(-1).seconds : 0
     stages.push({ kind, key: `${column.stack}.${part}`, stack: column.stack, layer: null, word: null, ...more, start, seconds })
   }
-  const sublayers = (column) => column.layers.flatMap(({ sublayers = [] }) => sublayers)
+  const sublayers = (column) => column.layers.flatMap(({ sublayers = [] }) => sublayers.filter(({ lacks }) => !lacks))
   for (const column of columns) {
     if (byWord(model, column)) {
       model.steps.forEach((_, word) => {

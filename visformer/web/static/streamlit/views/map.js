@@ -1,4 +1,4 @@
-/** The whole model in Streamlit: the head in focus is reported through component state. */
+/** The whole model in Streamlit: the head in focus and the place zoomed in on are reported through component state. */
 
 import { mountMap } from "../../map/map.js"
 import { streamlitView } from "./view.js"
@@ -6,4 +6,5 @@ import { streamlitView } from "./view.js"
 export default streamlitView(mountMap, (host, { setStateValue }) => {
   host.presents = true
   host.onSelect = (selection) => setStateValue("selection", selection)
+  host.onZoom = (place) => setStateValue("zoom", place)
 })
