@@ -30,6 +30,7 @@ import visformer as vf
 from benchmarks import chromium
 from benchmarks.browser import APP, server
 from tests.browser.support import point_of_cell
+from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session.url_state import start
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import pages
@@ -53,28 +54,28 @@ CELLS = (
 
 
 def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """Take the first page, every other page, and the model picker."""
+    """Take the explorer, every other page, and the model picker."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "all-MiniLM-L6-v2"  # the name that visitors see
         model.symlink_to(MINILM)
         os.environ["VISFORMER_MODELS"] = f"en-zh,{model}"
         with server(APP) as address:
-            with _page(browser, f"{address}/?lang={lang}", scale=1.5) as page:
+            with _page(browser, f"{address}/attention?lang={lang}", scale=1.5) as page:
                 page.locator(PAINTED).wait_for()
                 page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
                 yield f"attention-{lang}", _taken(page)
-            with _page(browser, f"{address}/?{urlencode({'lang': lang, **NAME.link()})}") as page:
+            with _page(browser, f"{address}/attention?{urlencode({'lang': lang, **NAME.link()})}") as page:
                 page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
                 page.keyboard.press("p")
                 page.locator(".vf-stage:not(.vf-begins)").wait_for()  # it has said how it ends
                 yield f"presenting-{lang}", _taken(page)
-            for name in filter(None, pages()):
+            for name in (Path(each.path).stem for each in pages().values() if each.name != EXPLORER):
                 with _page(browser, f"{address}/{name}?lang={lang}") as page:
                     page.locator(PICTURES).first.wait_for()
                     page.locator(DONE).wait_for()
                     page.wait_for_timeout(1000)  # several panels are drawn one after another
                     yield f"app-{name}-{lang}", _taken(page)
-            with _page(browser, f"{address}/?lang={lang}&model={model}") as page:
+            with _page(browser, f"{address}/attention?lang={lang}&model={model}") as page:
                 page.locator(PAINTED).wait_for()
                 page.locator("input[value='all-MiniLM-L6-v2']").wait_for()  # the widgets come after the picture
                 yield f"models-{lang}", _taken(page)
