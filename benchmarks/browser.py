@@ -51,7 +51,7 @@ WATCH = """(element, {selector, attribute}) => {
 
 # The first animation frame in which the element is visible, by the browser's own clock: polling from outside happens
 # only twice a second. Injected before any script of the page; looks into shadow roots too.
-_SEE = """selector => {
+SEE = """selector => {
   const find = (root) => {
     const found = root.querySelector(selector)
     if (found) return found
@@ -154,7 +154,7 @@ def _starts(browser: Browser, effort: Effort) -> list[tuple[Cost, Cost]]:
 def start(browser: Browser, site: Site) -> Cost:
     """Measure from the start of the server process to the first picture (or text), in a browser with an empty cache."""
     with _page(browser) as (page, traffic):
-        page.add_init_script(f"({_SEE})({json.dumps(site.shown)})")
+        page.add_init_script(f"({SEE})({json.dumps(site.shown)})")
         begin = time.time()
         with server(site) as address:
             page.goto(address, wait_until="commit")

@@ -5,7 +5,7 @@ import ast
 import pytest
 import torch
 
-from benchmarks import batches, models, subjects, untapped
+from benchmarks import batches, models, subjects, untapped, whole_model
 from benchmarks.measure import QUICK
 from tests.support import tiny_tokenizer, tiny_translator
 
@@ -47,6 +47,14 @@ def test_both_sides_of_each_comparison_give_the_same_output(monkeypatch):
     monkeypatch.setattr(models, "LENGTHS", (16,))
     rows = list(models.rows(tiny_translator(), QUICK))  # raises if outputs differ
     assert [row.goal for row in rows] == [1.15, None, 1.04, 1.1, 0.6]
+
+
+def test_the_whole_model_is_measured_with_sentences_of_their_length_and_its_own_bytes():
+    for size, model, text in whole_model.subjects():
+        assert len(model.trace(text).tokens["src"]) == int(size.split(",")[0])
+    rows = list(whole_model.model_rows(QUICK))
+    assert [row.goal for row in rows] == [1.2, 1.0, 1.2, 1.0]
+    assert all(100 < row.ours < 3000 for row in rows[1::2])
 
 
 def test_a_batch_of_ours_and_of_transformers_record_the_same_patterns():

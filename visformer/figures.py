@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from visformer.adapters.ids import Text
+    from visformer.export.notebook import Explorer
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
@@ -44,7 +45,7 @@ def draw(
     theme: str = "light",
     lang: str = "en",
     **options: Any,
-) -> "Figure":
+) -> "Figure | Explorer":
     """Draw one of the app's pictures by name.
 
     Args:
@@ -57,7 +58,7 @@ def draw(
         options: such as ``stack="decoder.self_attn"``; layers, heads and tokens count from 0.
 
     Returns:
-        The figure, with hover; ``show()`` or the end of a cell draws it.
+        The figure, with hover; ``show()`` or the end of a cell draws it. Of "map" what the end of a cell draws, live.
 
     Raises:
         VisformerError: the name or an option is unknown, or the source cannot provide what the picture needs.
@@ -65,11 +66,16 @@ def draw(
     from visformer.i18n import translations
     from visformer.panel import one_by_one
     from visformer.pictures.charts.panels import matrix
+    from visformer.pictures.map import WholeModel
     from visformer.pictures.registry.picture import is_figure
     from visformer.pictures.registry.picture import picture as registered
 
     words: dict[str, Any] = {"theme": theme, "gettext": translations(lang).gettext}
     drawn = registered(picture).make(source_of(source, text, target, **words), options)
+    if isinstance(drawn, WholeModel):
+        from visformer.export.notebook import whole_model
+
+        return whole_model(drawn, lang=lang)
     return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)  # type: ignore[arg-type]
 
 
@@ -120,10 +126,6 @@ def source_of(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "map":  # no figure of plotly's: it plays
-        from visformer.export.notebook import whole_model
-
-        return whole_model
     for place, names in _PLACES.items():
         if name in names.split():
             return getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name)

@@ -15,8 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import visformer as vf
+from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once, tiny_tokenizer, tiny_translator
+from tests.web.test_page import messages
 from visformer import pictures
 from visformer.adapters.load import untrained
 from visformer.cli import main
@@ -212,12 +214,31 @@ def test_an_option_without_effect_is_refused(tmp_path, arguments, message):
 
 @pytest.mark.parametrize("picture", REGISTERED)
 def test_every_picture_can_be_exported(tmp_path, model, picture):
-    out = tmp_path / "x.svg"
+    out = tmp_path / ("x.html" if REGISTERED[picture].live else "x.svg")
     stack = ("--stack", "decoder") if "stack" in REGISTERED[picture].names else ()
     sentence = () if picture == "lab" else ("I 去",)
     result = run("export", *sentence, *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
     assert result.exit_code == 0, result.output
     assert out.stat().st_size > 150
+
+
+def test_the_whole_model_is_a_page_with_the_head_in_focus_and_the_names_of_candidates(tmp_path, model):
+    place = ("--stack", "cross", "--layer", 2, "--head", 1)
+    out = tmp_path / "map.html"
+    result = run("export", "I 去", *model, "-o", out, "--picture", "map", *place, "--lang", "zh")
+    assert result.exit_code == 0, result.output
+    header, _ = read_message(messages(out.read_text())["model"])
+    assert header["focus"] == {"stack": "decoder.cross_attn", "layer": 1, "head": 0}
+    assert header["text"]["lang"] == "zh"
+    assert all(step["tokens"] for step in header["steps"])
+    wrong = run("export", "I 去", *model, "-o", out, "--picture", "map", "--layer", 9)
+    assert_error(wrong, 2, "--layer: 9: there are 1")
+
+
+def test_many_sentences_with_the_whole_model_are_pages(tmp_path, model):
+    arguments = ["export", "-", *map(str, model), "-o", str(tmp_path / "maps"), "--picture", "map"]
+    assert CliRunner().invoke(main, arguments, input="I\n去\n").exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "maps").iterdir()) == ["1.html", "2.html"]
 
 
 def test_a_saved_trace_has_the_pictures_whose_tensors_it_holds(tmp_path, model):
@@ -310,6 +331,8 @@ def test_a_picture_of_the_papers_positional_encoding_notes_that_the_model_has_an
         (["export", "I", "-o", "x.csv", "--theme", "dark"], 2, "--theme makes no difference to .csv"),
         (["export", "I", "-o", "x.svg", "--scale", "2"], 2, "--scale makes no difference to .svg"),
         (["export", "I", "-o", "x.png", "--scale", "0"], 2, "'--scale'"),
+        (["export", "I", "-o", "x.svg", "--picture", "map"], 2, "--picture map is drawn by a browser: -o x.html"),
+        (["export", "I", "-o", "x.html", "--picture", "map", "--query", "1"], 2, "It takes --stack, --layer, --head."),
         (["sing"], 2, "No such command 'sing'"),
     ],
 )

@@ -9,7 +9,7 @@ from tests.web.test_page import messages
 from visformer import figures
 from visformer.export.formats import FORMATS, Options, file_of
 from visformer.pictures import positions
-from visformer.pictures.map import RECORD
+from visformer.pictures.map import RECORD, WholeModel
 
 EXAMPLES = {
     "trace": made_up_trace,
@@ -37,9 +37,8 @@ def test_every_public_name_of_the_package_is_a_function():
 def test_the_file_of_the_whole_model_has_its_head_and_the_names_of_candidates():
     model = vf.load("en-zh")
     trace = model.trace("I went to school.", record=model.available(RECORD))
-    start = {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
-    how = Options(lang="zh", start=start)
-    header, _ = read_message(messages(file_of("HTML", "model", trace, how).decode())["model"])
-    assert header["focus"] == start
+    drawn = WholeModel(trace, ("decoder.cross_attn", 2, 3))
+    header, _ = read_message(messages(file_of("HTML", "model", drawn, Options(lang="zh")).decode())["model"])
+    assert header["focus"] == {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
     assert header["text"]["play"] == "播放"
     assert [step["tokens"][0] for step in header["steps"]] == list(trace.tokens["next"])

@@ -7,6 +7,7 @@ from benchmarks.messages import read_message
 from tests.web.support import made_up_trace, with_gaps
 from tests.web.test_page import Elements, messages
 from visformer.errors import TraceError
+from visformer.pictures.registry.options import OptionError
 
 TRACE = made_up_trace(n_layers=3, n_heads=4)
 
@@ -85,7 +86,7 @@ def model_of(cell):
 
 def test_the_whole_model_is_that_of_a_trace_or_of_a_model_and_its_text():
     model = vf.load("en-zh")
-    drawn = model_of(vf.figures.map(model, "I went to school.", stack="cross", layer=2, head=3, lang="zh"))
+    drawn = model_of(vf.figures.map(model, "I went to school.", stack="decoder.cross_attn", layer=2, head=3, lang="zh"))
     trace = model.trace("I went to school.")
     assert drawn["tokens"] == {side: list(tokens) for side, tokens in trace.tokens.items()}
     assert [step["tokens"][0] for step in drawn["steps"]] == list(trace.tokens["next"])  # greedy: the likeliest
@@ -97,7 +98,7 @@ def test_the_whole_model_is_that_of_a_trace_or_of_a_model_and_its_text():
 def test_the_whole_model_of_patterns_alone_has_its_layers_and_heads():
     drawn = model_of(vf.figures.map(TRACE))
     assert [(column["stack"], len(column["layers"])) for column in drawn["columns"]] == [("encoder", 3), ("decoder", 3)]
-    with pytest.raises(TraceError, match="no layer 3"):
+    with pytest.raises(OptionError, match="no layer 3"):
         vf.figures.map(TRACE, layer=3)
     with pytest.raises(TraceError, match="lang is 'xx'"):
         vf.figures.map(TRACE, lang="xx")

@@ -220,6 +220,7 @@ def export(
       visformer export "I went to school." -o head.svg --stack cross --layer 3 --head 4
       visformer export "I went to school." -o heads.png --stack cross --theme dark
       visformer export "I went to school." -o arcs.svg --stack cross --layer 3 --head 4 --view arcs
+      visformer export "I went to school." -o map.html --picture map --stack cross --layer 3 --head 4
       visformer export "I went to school." -o stream.png --picture stream --stack decoder
       visformer export "I went to school." -o beams.svg --picture beams --beams 6
       visformer export "I went to school." -o growing.svg --picture growing --layer 3 --step 2
@@ -241,8 +242,11 @@ def export(
     if (text is None) == (saved is None) and not (text is None and is_formula):
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    out = sentences.files(out, text, ".svg" if picture else ".html")
+    out = sentences.files(out, text, ".html" if declared is None or declared.live else ".svg")
     format = _BY_ENDING[out.suffix.lower()]
+    if declared is not None and declared.live and "model" not in format.offers:
+        told = f"--picture {picture} is drawn by a browser: -o {out.stem}.html, whose buttons save PNG, SVG and video."
+        raise click.UsageError(told)
     _refuse_unused_source(given, picture, format)
     _refuse_unused(given, declared, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}

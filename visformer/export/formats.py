@@ -15,11 +15,10 @@ from visformer.pictures.theme import Theme
 if TYPE_CHECKING:  # numpy
     from visformer.export.attention import View
     from visformer.panel import Panel
-    from visformer.trace import Trace
 
 Kind = Literal["trace", "panels", "figure", "model"]
-"""What is exported: a Trace; panels, of which a nested list is stacked; a figure of curves, bars or a tree; or a Trace
-drawn as the whole model."""
+"""What is exported: a Trace; panels, of which a nested list is stacked; a figure of curves, bars or a tree; or what the
+whole model is drawn from."""
 
 Content = Literal["page", "picture", "numbers"]
 """What a file holds. Only a picture has a theme."""
@@ -64,18 +63,17 @@ class Format:
         return content if isinstance(content, bytes) else content.encode()
 
 
-def _page(kind: Kind, trace: "Trace", how: Options) -> str:
+def _page(kind: Kind, what: Any, how: Options) -> str:
     if kind == "model":
-        from visformer.web.chunks import focus_from
+        from visformer.web.chunks import Focus
 
-        focus = focus_from(how.start)
-        return export.model_page(trace, lang=how.lang, focus=focus, gettext=how.gettext)
+        return export.model_page(what.trace, focus=Focus(*what.head), lang=how.lang, gettext=how.gettext)
     from visformer.export.attention import selected
 
     start = how.start
     if start is None and any(place is not None for place in how.place.values()):
-        start = selected(trace, **how.place).start()
-    return export.page(trace, gettext=how.gettext, lang=how.lang, start=start)
+        start = selected(what, **how.place).start()
+    return export.page(what, gettext=how.gettext, lang=how.lang, start=start)
 
 
 def _picture(kind: Kind, what: Any, how: Options) -> str:
@@ -148,7 +146,7 @@ FORMATS = (
         "text/html",
         "page",
         N_(
-            "the explorer with all heads in one file: opens from disk, loads nothing, "
+            "the explorer with all heads, or the whole model, in one file: opens from disk, loads nothing, "
             "light or dark as the viewer prefers"
         ),
         _page,

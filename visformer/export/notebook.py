@@ -2,21 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
 from visformer.i18n import languages, translations
-from visformer.pictures.map import RECORD
+from visformer.pictures.map import WholeModel
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
 from visformer.web.chunks import Focus
 from visformer.web.page import frame, model_frame
 from visformer.web.selection import Selection
-
-if TYPE_CHECKING:  # torch
-    from visformer.adapters.ids import Text
 
 
 @dataclass(frozen=True)
@@ -91,8 +88,7 @@ def explorer(
         raise TraceError(
             N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1
         )
-    if lang not in languages():
-        raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
+    _require_language(lang)
     texts = {"view": view, "combine": combine, "order": order, "limit": limit}
     how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
     if not wrong:
@@ -114,32 +110,17 @@ def explorer(
     return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang))
 
 
-def whole_model(
-    source: Any, text: "Text | None" = None, *, target: "Text | None" = None, lang: str = "en", **place: Any
-) -> Explorer:
-    """Show the whole model in a notebook: ``vf.figures.map(model, text)``. It plays, and zooms in to a single weight.
-
-    Args:
-        source: a model; or a Trace, of which the picture shows what was recorded.
-        text: what a model reads.
-        target: as for ``trace``.
-        lang: the language of its words: "en", "zh" or another that visformer has.
-        place: stack, layer and head whose weights are drawn as lines, as for :func:`visformer.export.save`.
-
-    Returns:
-        What the end of a cell displays.
+def whole_model(drawn: WholeModel, *, lang: str = "en") -> Explorer:
+    """Show the whole model in a notebook.
 
     Raises:
-        TraceError: the Trace has no attention, or no such place.
+        TraceError: the Trace has no attention.
         BudgetError: there are more weights than can be shown.
     """
-    trace = source
-    if not isinstance(source, Trace):
-        trace = source.trace(text, target, record=source.available(RECORD))
+    _require_language(lang)
+    return Explorer(model_frame(drawn.trace, focus=Focus(*drawn.head), gettext=translations(lang).gettext, lang=lang))
+
+
+def _require_language(lang: str) -> None:
     if lang not in languages():
         raise TraceError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=", ".join(languages()))
-    if "stack" in place:
-        place["stack"] = SHORT_NAMES.get(place["stack"], place["stack"])
-    head = selected(trace, **place)
-    focus = Focus(head.stack, head.layer, head.head)
-    return Explorer(model_frame(trace, focus=focus, gettext=translations(lang).gettext, lang=lang))

@@ -14,7 +14,7 @@ from visformer.panel import Labels, Panel, axis_labels, numbered, traced
 from visformer.pictures.block import is_normed
 from visformer.pictures.registry.options import Number
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
+from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
@@ -279,18 +279,17 @@ def place_of(setting: Setting) -> Place:
 
 _NEEDS = ("encoder.out", "encoder.*.pattern", "decoder.*.pattern", "{part}.{layer}.resid_*", "{part}.{layer}.norm_*",
           "{path}.*")  # fmt: skip
-_SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))  # shared with the explorer
 # fmt: off
 STEPS = Picture(
     name="query", view="steps", title=N_("One query"),
     look_for=N_("One query: q times every key, scaled, masked, softmax, V weighted. Click a cell to read its sum."),
-    needs=_NEEDS, options=_SELECTED, page_defaults={"query": 1},
+    needs=_NEEDS, options=SELECTED, page_defaults={"query": 1},
     draw=lambda setting: steps(setting.trace, place_of(setting)),
 )
 JOINED = Picture(
     name="all-heads", view="joined", title=N_("All heads"),
     look_for=N_("The heads' sums are concatenated and mixed by W_O. Which head contributes most to this query?"),
-    needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"), options=(*_SELECTED[:2], _SELECTED[3]), page_defaults={"query": 1},
+    needs=(*_NEEDS, "{path}.w_*", "{path}.b_*"), options=(*SELECTED[:2], SELECTED[3]), page_defaults={"query": 1},
     draw=lambda setting: joined(setting.trace, place_of(setting)),
 )
 FACTOR = Number(

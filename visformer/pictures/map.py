@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, Message
-from visformer.pictures.registry.picture import Page, View
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import SELECTED
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.predictions import likeliest
 
@@ -24,16 +26,6 @@ _AFTER = {"self_attn": ("resid_self",), "cross_attn": ("resid_cross",), "ffn": (
 _SHOWN = {"self_attn": "self_attn.pattern", "cross_attn": "cross_attn.pattern", "ffn": "resid_post"}
 _ORDER = tuple(_AFTER)
 
-PAGE = Page(
-    name="",
-    script="map",
-    section="see",
-    order=5,
-    title=N_("The whole model"),
-    views=(View(look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run.")),),
-)
-
-
 _BLOCK = {
     "pre": "x + f(LN(x))",
     "post": "LN(x + f(x))",
@@ -42,6 +34,19 @@ _BLOCK = {
     "parallel": "x + f(LN(x)) + g(LN(x))",
 }
 """What each sublayer f computes, by where its layer norm is; g: the feed-forward network beside attention."""
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """What a browser draws the whole model from.
+
+    Args:
+        trace: with :data:`RECORD`, as far as the model has it.
+        head: the stack, layer and head whose weights are drawn as lines at first.
+    """
+
+    trace: Trace
+    head: tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -161,3 +166,15 @@ def block(trace: Trace, stack: str) -> str:
     if not told:
         return ""
     return _BLOCK["parallel"] if told.parallel and told.norm == "pre" else _BLOCK.get(told.norm, "")
+
+
+def drawn(setting: Setting) -> WholeModel:
+    """Collect what the browser draws."""
+    return WholeModel(setting.trace, (setting["stack"], setting["layer"], setting["head"]))
+
+
+MAP = Picture(
+    name="map", live=True, needs=RECORD, options=SELECTED[:3], draw=drawn,
+    look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run."),
+)  # fmt: skip
+PAGE = Page(name="", script="map", section="see", order=5, title=N_("The whole model"), views=(MAP,))

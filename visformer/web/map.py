@@ -30,6 +30,12 @@ _TEXT = {
     "zoom_whole": N_("The whole model"),
     "keep": N_("PNG"),
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
+    "svg": N_("SVG"),
+    "svg_about": N_("Save this picture as an SVG file, sharp at every size"),
+    "video": N_("Video"),
+    "video_about": N_("Record the play from the beginning as a WebM file, as fast as it plays"),
+    "cancel": N_("Cancel ({share} %)"),
+    "no_video": N_("This browser cannot record WebM. Chrome, Edge and Firefox can, and so can a screen recorder."),
     "picture": N_("The whole model. Arrow keys choose a head, and in a head a cell; Space plays, + and - zoom."),
     "encoder": N_("Encoder"),
     "decoder": N_("Decoder"),
@@ -120,6 +126,7 @@ def pack_map(
         "ramps": RAMPS,
         "symbols": SYMBOLS,
         "file": file,
+        "about": trace.about,
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return write_message("map", header, numbers, to=to)

@@ -7,6 +7,7 @@ from html import escape
 from typing import Literal
 
 from visformer.errors import N_
+from visformer.web.bundle import stylesheet
 from visformer.web.page import document
 
 Gettext = Callable[[str], str]
@@ -17,7 +18,7 @@ class Part:
     """A picture of a step.
 
     Args:
-        kind: a live view ("attention", "panels"), an image, or a table.
+        kind: a live view ("attention", "panels", "map"), an image, or a table.
         message: the view's message.
         rest: the explorer's second message.
         images: an SVG in light and one in dark colours.
@@ -25,7 +26,7 @@ class Part:
         title: shown above the picture.
     """
 
-    kind: Literal["attention", "panels", "image", "table"]
+    kind: Literal["attention", "panels", "map", "image", "table"]
     message: bytes = b""
     rest: bytes = b""
     images: tuple[str, str] = ("", "")
@@ -59,13 +60,13 @@ def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: 
     body = f"""<nav aria-label="{label}"><h1>{escape(title)}</h1>
 <ol>{contents}</ol></nav>
 <main>{sections}</main>"""
-    return document(title, lang, body, messages, host="saved/lesson.js", style=_STYLE)
+    return document(title, lang, body, messages, host="saved/lesson.js", style=_STYLE + stylesheet("map/map.css"))
 
 
 def _section(slide: Slide, number: int, count: int, messages: dict[str, bytes], gettext: Gettext) -> str:
     tried = ""
-    if slide.tried:  # the file has the whole explorer, but no other controls of the app's pages
-        where = N_("Try") if any(part.kind == "attention" for part in slide.parts) else N_("Try in the app")
+    if slide.tried:  # the file has the whole explorer and the whole model, but no other controls of the app's pages
+        where = N_("Try") if any(part.kind in ("attention", "map") for part in slide.parts) else N_("Try in the app")
         tried = f'<p class="try"><b>{escape(gettext(where))}</b> {escape(slide.tried)}</p>'
     parts = "\n".join(_part(part, f"step{number}-{i}", messages) for i, part in enumerate(slide.parts))
     if not slide.parts:

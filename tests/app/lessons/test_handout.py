@@ -1,9 +1,11 @@
 """Hand-outs, a lesson as one HTML file: every step has a picture, nothing is loaded, and no text becomes markup."""
 
+import base64
 import re
 
 import pytest
 
+from benchmarks.messages import read_message
 from tests.app.lessons.test_lesson_file import GOOD, model
 from tests.web.test_page import HOSTILE, Elements
 from visformer.app.lessons import handout, lesson_file
@@ -22,6 +24,7 @@ STATES = [
     ("block", {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "cross"}),
     ("decoding", {"decoding_temperature": "0.5", "decoding_draws": "1", "decoding_seed": "9"}),
     ("lab", {"lab_example": "softmax"}),
+    ("map", {"stack": "cross", "layer": "2", "head": "4"}),
     ("tokens", {"tokens_side": "neither"}),
 ]
 
@@ -72,6 +75,13 @@ def test_a_handout_is_small_and_self_contained(shipped):
 def test_any_state_is_drawn_or_refers_to_the_app(page_name, fields):
     text = html_of(with_one_step(page_name, ", ".join(f'{name}: "{value}"' for name, value in fields.items())))
     assert ('class="live"' in text) != bool(PICTURE.search(text))
+
+
+def test_the_whole_model_is_in_a_handout_with_the_head_of_the_step():
+    text = html_of(with_one_step("map", 'stack: cross, layer: "2", head: "4"'))
+    header, _ = read_message(base64.b64decode(Elements(text).scripts["step1-0"]))
+    assert header["kind"] == "map"
+    assert header["focus"] == {"stack": "decoder.cross_attn", "layer": 1, "head": 3}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

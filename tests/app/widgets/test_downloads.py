@@ -46,7 +46,7 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
 
 def test_the_whole_model_is_offered_as_a_page_that_plays(new_app):
     app = new_app(page="see/map", lang="zh")
-    assert open_export(app, "map") == formats("model") == ["HTML"]
+    assert open_export(app) == formats("model") == ["HTML"]
     assert "HTML：这幅图，无需网络即可播放。" in captions(app)
 
 

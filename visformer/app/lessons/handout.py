@@ -18,10 +18,12 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.i18n import translations
 from visformer.model.untrained import names_untrained
+from visformer.pictures.map import WholeModel
 from visformer.pictures.registry.picture import Picture, is_figure, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.theme import visible
 from visformer.system import cancellation, limits
+from visformer.trace.stacks import STACKS
 from visformer.web.slides import Part, Slide, slides
 
 if TYPE_CHECKING:  # numpy
@@ -146,6 +148,11 @@ def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: s
     from visformer.web.panels import pack_panels
 
     shown = picture.make(source, values)
+    if isinstance(shown, WholeModel):
+        from visformer.web.chunks import Focus
+        from visformer.web.map import pack_map
+
+        return [Part("map", pack_map(shown.trace, focus=Focus(*shown.head), gettext=source.gettext, lang=language))]
     if is_figure(shown):
         dark = picture.make(replace(source, theme="dark"), values)
         return [Part("image", images=(figure_svg(shown), figure_svg(dark)))]
@@ -161,7 +168,9 @@ def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
 
     @cache
     def record(needs: tuple[str, ...]) -> "Trace":
-        return trace_of(state, model_of, needs)
+        return trace_of(state, model_of, model.available(needs))
 
     gettext = translations(language).gettext
-    return Source(record=record, speak=speak, d_model=model.info.d_model, gettext=gettext)
+    stacks = tuple(stack.name for stack in STACKS if stack.of_kind(model.info.kind))
+    common: dict[str, Any] = {"stacks": stacks, "d_model": model.info.d_model, "gettext": gettext}
+    return Source(record=record, speak=speak, **common)

@@ -13,13 +13,13 @@ from visformer.app.serving.middleware.moved import ZOOM
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, unavailable
+from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
 from visformer.pictures.cell import RECORD as CELL
 from visformer.pictures.cell import cell
 from visformer.pictures.head import Place
-from visformer.pictures.map import PAGE, RECORD
-from visformer.web.chunks import Focus
+from visformer.pictures.map import MAP, RECORD, drawn
 from visformer.web.selection import Selection
 from visformer.web.zoom import Zoom
 
@@ -37,7 +37,7 @@ def draw() -> None:
     whole_model()
     if run.current().trace is not None:
         with above:
-            controls.look_for(boxes.gettext()(PAGE.views[0].look_for))
+            controls.look_for(boxes.gettext()(MAP.look_for))
             lesson_panel.invitation()
 
 
@@ -56,19 +56,19 @@ def whole_model() -> None:
         following.publish()
 
     chosen, zoom = selection.selection(trace), _zoom(trace)
-    focus = Focus(chosen.stack, chosen.layer, chosen.head)
+    head = {"stack": chosen.stack, "layer": chosen.layer, "head": chosen.head}
+    model = drawn(controls.setting_of(MAP, trace, RECORD, **head))
     place = _place(trace, zoom, chosen)
     map_picture(
-        trace,
+        model,
         place=place,
-        focus=focus,
         file=downloads.file_name(""),
         on_select=select,
         on_zoom=lambda value: _move(value, trace),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         link_inside(trace, chosen)
-        downloads.model(trace)
+        downloads.page([("model", model, KEY)])
     if _HAS_MOVED.pop():
         replace_address(page.current_page(), address.of_run(), key="zoom_address")
 

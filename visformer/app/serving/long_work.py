@@ -132,7 +132,7 @@ class Limited:
 
     def __init__(self, name: str) -> None:
         self._name, self._model = name, model(name)
-        self.info, self.text = self._model.info, self._model.text
+        self.info, self.text, self.available = self._model.info, self._model.text, self._model.available
 
     def trace(self, source: str, target: str | None, **named: Any) -> "Trace":
         """Return the Trace that a page shows."""

@@ -8,6 +8,7 @@ from visformer.app.session.slots import Slot
 from visformer.errors import VisformerError
 
 if TYPE_CHECKING:  # numpy
+    from visformer.export.formats import Kind
     from visformer.trace import Trace
 
 Turn = Callable[[int], bool]
@@ -63,7 +64,7 @@ class Run:
     tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     steps: Steps = field(default_factory=Steps)
-    exports: list[tuple[str, Any, str]] = field(default_factory=list)  # kind, what, and key of each picture to export
+    exports: list[tuple["Kind", Any, str]] = field(default_factory=list)  # kind, what, key of each to export
 
 
 _RUN: Slot[Run | None] = Slot("run", None)

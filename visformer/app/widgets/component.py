@@ -22,6 +22,7 @@ from visformer.web.message import write_message
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
+    from visformer.pictures.map import WholeModel
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
@@ -154,7 +155,7 @@ def attention_weights(trace: "Trace") -> None:
 
 
 def map_picture(
-    trace: "Trace",
+    drawn: "WholeModel",
     *,
     place: Mapping[str, Any],
     on_select: Callable[[Any], None],
@@ -164,12 +165,13 @@ def map_picture(
     """Draw the whole model; ``look``: see :func:`visformer.web.map.pack_map`.
 
     Args:
-        trace: what to draw.
+        drawn: what to draw.
         place: what is zoomed in on, see :func:`visformer.web.place.pack_place`.
         on_select: called with the head that the visitor follows, as the browser sent it.
         on_zoom: called with the place at which the visitor's zoom rests, as the browser sent it.
         look: the rest of the message.
     """
+    from visformer.web.chunks import Focus
     from visformer.web.map import pack_map
     from visformer.web.place import pack_place
 
@@ -182,7 +184,7 @@ def map_picture(
     with st.container(gap=None):  # feeds take up no room
         # The place first: a model that arrives is drawn there.
         _FEED(data=pack_place(**place, gettext=boxes.gettext(), opened=visit.OPENED.get(), to=MAP), key=f"{MAP}_place")
-        _FEED(data=pack_map(trace, **_language(), **look, to=MAP), key=f"{MAP}_picture")
+        _FEED(data=pack_map(drawn.trace, focus=Focus(*drawn.head), **_language(), **look, to=MAP), key=f"{MAP}_picture")
         _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected, on_zoom_change=zoomed)
 
 

@@ -14,7 +14,7 @@ from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import files, other_sessions
-from visformer.app.widgets.component import CANVAS, MAP
+from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
@@ -53,17 +53,10 @@ def attention(trace: "Trace") -> None:
             _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
 
 
-def model(trace: "Trace") -> None:
-    """Offer the whole model as a file."""
-    with _popover(MAP) as is_open:
-        if is_open:
-            _offer("model", trace, key=MAP, start=selection.selection(trace).start())
-
-
-def page(pictures: Sequence[tuple[str, Any, str]]) -> None:
-    """Offer all pictures of a page, each with its kind and its key: panels as one picture, and each figure."""
+def page(pictures: Sequence[tuple[Kind, Any, str]]) -> None:
+    """Offer all pictures of a page, each with its kind and its key: panels as one picture, and each other one."""
     panels = [(shown, key) for kind, shown, key in pictures if kind == "panels"]
-    joined: list[tuple[Kind, Any, str]] = [("figure", shown, key) for kind, shown, key in pictures if kind == "figure"]
+    joined = [each for each in pictures if each[0] != "panels"]
     if panels:
         joined.append(("panels", [panel for shown, _key in panels for panel in shown], panels[0][1]))
     if not joined:

@@ -60,9 +60,10 @@ class Picture(View):
         name: its name in ``--picture`` and, with underscores, as a function of ``visformer.figures``.
         needs: globs over the names of the tensors that it shows. ``{path}`` is the selected attention, such as
             "decoder.0.cross_attn"; ``{part}`` and ``{layer}`` are parts of it.
-        draw: draws a setting as panels or as a plotly figure.
+        draw: draws a setting as panels, as a plotly figure or, what is live, as what the browser draws it from.
         formula: whether it shows a formula, so that it needs no sentence.
         in_handouts: whether a lesson saved as a file can show it.
+        live: whether a browser draws it, so that its file is a page.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Picture(View):
     needs: tuple[str, ...] = ()
     formula: bool = False
     in_handouts: bool = True
+    live: bool = False
 
     def make(self, source: Source, values: Mapping[str, Any] | None = None) -> "Drawn":
         """Draw it.

@@ -1,6 +1,7 @@
 """Options shared by many pictures: which attention, layer, head and query."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from visformer.errors import N_
@@ -68,3 +69,5 @@ QUERY = Place(
     name="query", label=N_("Query"), help="The query token, from 1.", among=_token_places, tokens=_tokens,
     per=lambda setting: len(_tokens(setting)),
 )  # fmt: skip
+SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))
+"""The same as the explorer's: links have them under the explorer's names."""

@@ -6,12 +6,12 @@
 
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { MOVES, button, fill, focusQuietly, isTyped, part } from "../shared/dom.js"
-import { pngButton } from "../shared/png.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
-import { pointOn } from "../shared/surface.js"
+import { atScale, pointOn } from "../shared/surface.js"
 import { Rest, readPlace, spellPlace } from "./address.js"
 import { Captions } from "./captions.js"
 import { cellAt, isCell, nextCell } from "./cell.js"
+import { Keep } from "./keep.js"
 import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
@@ -83,7 +83,7 @@ class MapView {
       button(zoom, "zoom-in", () => this.in(), "+"),
       button(zoom, "zoom-whole", () => this.zoomTo(null), "⤢"),
     ]
-    this.png = pngButton(bar, () => this.picture())
+    this.keep = new Keep(bar, this)
     this.caption = part(this.root, "div", "say", { role: "status", "aria-live": "polite" })
     const path = part(this.root, "div", "path")
     this.box = part(this.root, "div", "mapbox")
@@ -116,6 +116,7 @@ class MapView {
     this.model = readModel(message)
     this.captions = new Captions(this.model)
     if (isNew) {
+      this.keep.cancel()
       this.thumbnails = new Thumbnails()
       this.focus = message.focus
       this.pause()
@@ -130,13 +131,14 @@ class MapView {
       element.title = name
       element.setAttribute("aria-label", name)
     }
-    Object.assign(this.png, { textContent: text.keep, title: text.keep_about })
+    this.keep.name()
   }
 
   destroy() {
     this.pause()
     cancelAnimationFrame(this.zooming)
     this.resting.stop()
+    this.keep.destroy()
     this.leave()
   }
 
@@ -189,9 +191,16 @@ class MapView {
     const scene = sceneAt(stages, this.shown)
     const focus = scene.stage ? this.captions.headOf(scene.stage, this.focus) : this.focus
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
-    paintMap(this.canvas, { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell })
+    this.painted = { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell }
+    atScale(this.keep.scale, () => paintMap(this.canvas, this.painted))
     this.tell(scene, focus)
+    this.keep.painted()
     this.root.dataset.painted = this.model.revision
+  }
+
+  /** How much of the play is over, 0 to 1. */
+  get share() {
+    return Math.min(1, this.time / lengthOf(this.stages))
   }
 
   /** The words and controls around the picture. */

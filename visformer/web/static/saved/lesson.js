@@ -1,6 +1,7 @@
 /** A lesson saved as a file: one step at a time; its views are mounted when it is shown. */
 
 import { mountAttention } from "../explorer/explorer.js"
+import { mountMap } from "../map/map.js"
 import { mountPanels } from "../panels/panels.js"
 import { messageOf } from "../shared/message.js"
 
@@ -10,7 +11,7 @@ let [at, views] = [-1, []]
 
 function mount(host) {
   const [message, rest] = ["", "-rest"].map((which) => messageOf(host.dataset.message + which))
-  const mountKind = { attention: mountAttention, panels: mountPanels }[message.kind]
+  const mountKind = { attention: mountAttention, panels: mountPanels, map: mountMap }[message.kind]
   const view = mountKind(host, message, { above: host.getBoundingClientRect().top, keeps: true })
   if (rest) view.update(rest)
   return view

@@ -1,4 +1,4 @@
-/** Save a picture as a PNG file, rendered in the browser. */
+/** Save a picture as a PNG file, rendered in the browser; hand a file to the visitor. */
 
 import { button } from "./dom.js"
 import { atScale } from "./surface.js"
@@ -15,7 +15,7 @@ export function pngButton(parent, picture) {
   })
 }
 
-function download(blob, name) {
+export function download(blob, name) {
   const link = document.createElement("a")
   link.href = URL.createObjectURL(blob)
   link.download = name

@@ -4,13 +4,14 @@ import { STAGE } from "./stage.js"
 
 let forced = null // pixel ratio while a picture is painted for a file, else null
 
-/** Paint with a given pixel ratio instead of the screen's. */
+/** Paint with a given pixel ratio instead of the screen's; null: with the one that is in use. */
 export function atScale(scale, paint) {
-  forced = scale
+  const before = forced
+  forced = scale ?? before
   try {
     paint()
   } finally {
-    forced = null
+    forced = before
   }
 }
 
