@@ -46,7 +46,7 @@
 
   /** Return how far the SVG and the canvas are apart, and how much of them is background. */
   difference: async () => {
-  const { paintAround, sizeAround } = await import("./map/frame.js")
+  const { paintAround, sizeAround } = await import("./shared/frame.js")
   const { width, height } = sizeAround(map.layout)
   const pixels = (paint) => {
     const canvas = Object.assign(document.createElement("canvas"), { width: Math.floor(width), height: Math.floor(height) })

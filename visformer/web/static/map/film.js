@@ -1,7 +1,7 @@
 /** A video of what is painted, in real time: a canvas with the caption above the picture, and its recorder. */
 
 import { withDuration } from "../shared/webm.js"
-import { paintAround, sizeAround } from "./frame.js"
+import { paintAround, sizeAround } from "../shared/frame.js"
 
 const TYPES = ["video/webm;codecs=vp8", "video/webm;codecs=vp9", "video/webm"]
 const [WIDTH, HEIGHT] = [1280, 720] // the video is at least so large

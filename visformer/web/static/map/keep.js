@@ -5,7 +5,7 @@ import { download, pngButton } from "../shared/png.js"
 import { atScale } from "../shared/surface.js"
 import { SvgCanvas } from "../shared/svg.js"
 import { Film, filmType } from "./film.js"
-import { paintAround, sizeAround } from "./frame.js"
+import { paintAround, sizeAround } from "../shared/frame.js"
 import { paintMap } from "./paint.js"
 
 const LAST = 1500 // milliseconds of the whole picture at the end of a video
