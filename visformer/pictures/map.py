@@ -31,6 +31,7 @@ PAGE = Page(
     order=5,
     title=N_("The whole model"),
     views=(View(look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run.")),),
+    where="model",
 )
 
 
