@@ -90,7 +90,7 @@ export class Play {
   /** Write the stage, and hide what is still to come. */
   mark() {
     const { stages, text, at } = this
-    this.toggler.textContent = this.timer ? text.pause : `▶ ${text.play}`
+    this.toggler.textContent = this.timer ? text.pause : text.play
     this.back.disabled = at <= 0
     this.on.disabled = at === stages.length - 1
     const said = stages[at]?.said ?? ""
