@@ -108,7 +108,7 @@ def stages(trace: Trace, place: Place, gettext: Gettext = str) -> list[tuple[str
     Returns:
         For each the name of its panel in :func:`steps`, and a sentence; the example is the key that is read most.
     """
-    products = _products(trace, place)
+    products = products_of(trace, place)
     scores, mask, pattern = (place.row(trace, name) for name in ("scores", "mask", "pattern"))
     queries, keys = (trace.tokens[axis.side] for axis in trace[f"{place.path}.pattern"].axes[1:] if axis.side)
     at = int(pattern.argmax())
