@@ -18,7 +18,7 @@ def cell(page, name):
 
 
 def test_it_follows_the_head_that_is_chosen(open_app):
-    page = open_app()
+    page = open_app(query="")
     expect(page.locator(".vf-here a:not(.vf-lit)")).to_have_count(0)  # the whole model
     go_to(page, "Attention")
     expect(page.locator(CURRENT)).to_have_attribute("data-name", "decoder.cross_attn.2")
