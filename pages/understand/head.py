@@ -6,7 +6,7 @@ from visformer.app.pages.head import silence
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, unavailable
-from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, written_out
+from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, stages, written_out
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
@@ -38,7 +38,7 @@ def steps():
     inputs, weights, output = STEPS.draw(setting)
     left, right = st.columns([66, 34], gap="small")
     with left:
-        controls.draw([inputs, weights], key="head_steps", on_click=show)
+        controls.draw([inputs, weights], key="head_steps", on_click=show, stages=stages(full, place, _))
     with right:
         controls.draw([output], key="head_sum", on_click=show)
     st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))

@@ -27,7 +27,11 @@ VIEWS = {
 PAGES = ["see/map", *VIEWS, "understand/lab"]
 """Every page but the explorer."""
 
-_AROUND = {f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus")}
+_AROUND = {
+    f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus", "here")
+}
+_MESSAGES = ("attention_ahead", "present_words", "lesson_steps_words", "here_picture", "here_selected")
+"""The ends of the names of what feeds no picture, or was sent ahead of it."""
 
 
 # Reading a page -------------------------------------------------------------------------------------------------------
@@ -69,7 +73,7 @@ def picture_components(app):
     """
     ahead = _component(app, "attention_ahead")
     others = [one for one in app.get("bidi_component") if one.proto.component_name not in _AROUND]
-    fed = [_component(app, name) for name in ("attention_ahead", "present_words", "lesson_steps_words")]
+    fed = [_component(app, name) for name in _MESSAGES]
     view, *feeds = [one for one in others if one not in fed] or [None]
     has_picture = ahead is not None and read_message(ahead.proto.bytes)[0]["to"]
     return [one for one in (view, ahead if has_picture else None, *feeds) if one is not None]
@@ -83,6 +87,11 @@ def was_sent_ahead(app):
 def presented(app):
     """Return what a presentation of the page shows, from the header of its message."""
     return read_message(_component(app, "present_words").proto.bytes)[0]
+
+
+def here(app):
+    """Return the drawing of the model in the side bar, from the header of its message."""
+    return read_message(_component(app, "here_picture").proto.bytes)[0]
 
 
 def lesson_bar(app):

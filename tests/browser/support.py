@@ -130,7 +130,8 @@ IMAGE = """
 
 
 def _image(page, canvas, body, args=None):
-    return page.locator(canvas).evaluate(f"(canvas, args) => {{ {IMAGE} {body} }}", args)
+    settled = page.locator(canvas).and_(page.locator(":not([data-changing])"))  # its colours may still be changing
+    return settled.evaluate(f"(canvas, args) => {{ {IMAGE} {body} }}", args)
 
 
 def colours_at(page, canvas, points):

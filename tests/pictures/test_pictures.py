@@ -166,6 +166,29 @@ def test_the_steps_of_a_query_follow_from_each_other(trace, place):
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
+def test_the_stages_of_a_query_name_its_own_numbers(trace, place):
+    values = {panel.name: panel.values for column in head.steps(trace, place) for panel in column}
+    at = int(values["pattern"].argmax())
+    product, score, weight = (f"{values[name][0, at]:.2f}" for name in ("products", "scores", "pattern"))
+    told = [(panel, said.replace("−", "-")) for panel, said in head.stages(trace, place)]
+    masked = "masked" if "masked" in values else "scores"
+    assert [panel for panel, _ in told] == ["products", "scores", masked, "pattern"]
+    assert product in told[0][1] and product in told[1][1] and f"becomes {score}." in told[1][1]
+    n_masked = int((~trace[f"{place.path}.mask"].value[place.head, place.query]).sum())
+    assert f"{n_masked} of" in told[2][1] if n_masked else "No key is masked" in told[2][1]
+    assert "sums to 1.00" in told[3][1] and f"gets {weight}." in told[3][1]
+
+
+def test_the_stages_do_not_claim_a_scale_that_a_model_does_not_have(trace):
+    place = PLACES[0]
+    name = f"{place.path}.scores"
+    scored = replace(trace[name], value=trace[name].value * 2)
+    other = replace(trace, tensors={**trace.tensors, name: scored})
+    assert "√" in head.stages(trace, place)[1][1]
+    assert "in its own way" in head.stages(other, place)[1][1]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
 @pytest.mark.parametrize("name", ["q", "k", "v", "products", "scores", "pattern", "heads"])
 def test_the_written_out_sum_gives_the_value_of_the_cell(trace, place, name):
     panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)

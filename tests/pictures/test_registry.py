@@ -19,6 +19,12 @@ def test_every_page_has_a_script_and_every_script_a_page():
     assert {page.path for page in pages().values()} == scripts
 
 
+def test_every_page_with_a_sentence_shows_a_part_of_the_model():
+    assert {page.name for page in pages().values() if page.where is None} == {
+        page.name for page in pages().values() if not page.has_sentence
+    }
+
+
 def test_names_of_pictures_and_of_their_options_are_unique():
     declared = [declaration.name for page in pages().values() for declaration in page.pictures]
     assert sorted(declared) == sorted(pictures())

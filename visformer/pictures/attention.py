@@ -3,4 +3,4 @@
 from visformer.errors import N_
 from visformer.pictures.registry.picture import Page
 
-PAGE = Page(name="attention", section="see", order=10, title=N_("Attention"))
+PAGE = Page(name="attention", section="see", order=10, title=N_("Attention"), where="attention")

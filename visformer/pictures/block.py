@@ -316,6 +316,6 @@ WHO_TALKS = View(
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),
-    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, NORMS, WHO_TALKS),
+    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, NORMS, WHO_TALKS), where="layer",
 )
 # fmt: on

@@ -139,5 +139,6 @@ TREE = Picture(
 )
 PAGE = Page(
     name="decoding", section="understand", order=80, title=N_("Decoding"), views=(SURE, CANDIDATES, GROWING, TREE),
+    where="output",
 )
 # fmt: on

@@ -150,4 +150,6 @@ SUMS = Picture(
     options=(SIDE, SCALED),
     draw=lambda setting: [sums(setting.trace, setting.side, scaled=setting["scaled"])],
 )
-PAGE = Page(name="embedding", section="see", order=40, title=N_("Embedding + position"), views=(SUMS,))
+PAGE = Page(
+    name="embedding", section="see", order=40, title=N_("Embedding + position"), views=(SUMS,), where="embedding"
+)

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_
+from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
 from visformer.pictures.block import is_normed
 from visformer.pictures.registry.options import Number
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.theme import visible
 from visformer.trace import Trace
 
 _LARGE = 20.0
@@ -87,6 +89,44 @@ def steps(trace: Trace, place: Place) -> list[list[Panel]]:
         ),
     ]
     return [[replace(panel, click="tells") for panel in column] for column in (multiplied, weighed, summed)]
+
+
+_PRODUCTS = N_(
+    "The query of “{query}” times the key of each token, number by number, and summed: {product} for “{key}”."
+)
+_SCALED = N_("Divided by √{d_k}, or softmax would be too sharp: {product} becomes {score}.")
+_BIASED = N_("Divided by √{d_k}, or softmax would be too sharp, and a bias added: {product} becomes {score}.")
+_OWN_WAY = N_("This model makes its scores of the products in its own way: {product} becomes {score}.")
+_MASKED = N_("Masked: {n} of {all} keys. Their scores become −∞, and their weights 0.")
+_OPEN = N_("No key is masked for this query: it may read all {all}.")
+_SOFTMAX = N_("Softmax: e to each score, divided by the sum of all. The row sums to {sum}; “{key}” gets {weight}.")
+
+
+def stages(trace: Trace, place: Place, gettext: Gettext = str) -> list[tuple[str, str]]:
+    """Tell how the query's weights are computed: product, scale, mask and softmax, with the model's own numbers.
+
+    Returns:
+        For each the name of its panel in :func:`steps`, and a sentence; the example is the key that is read most.
+    """
+    products = products_of(trace, place)
+    scores, mask, pattern = (place.row(trace, name) for name in ("scores", "mask", "pattern"))
+    queries, keys = (trace.tokens[axis.side] for axis in trace[f"{place.path}.pattern"].axes[1:] if axis.side)
+    at = int(pattern.argmax())
+    values = {
+        "query": visible(queries[place.query]),
+        "key": visible(keys[at]),
+        "d_k": trace[f"{place.path}.q"].shape[-1],
+        "product": _number(float(products[at]), digits=2),
+        "score": _number(float(scores[at]), digits=2),
+        "n": int((~mask).sum()),
+        "all": mask.size,
+        "sum": f"{float(pattern.sum()):.2f}",  # below 1 with a sink
+        "weight": f"{float(pattern[at]):.2f}",
+    }
+    scaled = (_BIASED if f"{place.path}.bias" in trace else _SCALED) if _divided(trace, place) else _OWN_WAY
+    masked = ("scores", _OPEN) if mask.all() else ("masked", _MASKED)
+    told = (("products", _PRODUCTS), ("scores", scaled), masked, ("pattern", _SOFTMAX))
+    return [(panel, gettext(said).format(**values)) for panel, said in told]
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:
@@ -301,5 +341,8 @@ SILENCE = View(
     look_for=N_("Click a head: its output is multiplied by the factor, and the model runs again. 0 silences it."),
     options=(FACTOR,),
 )
-PAGE = Page(name="head", section="understand", order=60, title=N_("Inside a head"), views=(STEPS, JOINED, SILENCE))
+PAGE = Page(
+    name="head", section="understand", order=60, title=N_("Inside a head"), views=(STEPS, JOINED, SILENCE),
+    where="attention",
+)
 # fmt: on

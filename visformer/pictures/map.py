@@ -177,4 +177,4 @@ MAP = Picture(
     name="map", live=True, needs=RECORD, options=SELECTED[:3], draw=drawn,
     look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run."),
 )  # fmt: skip
-PAGE = Page(name="", script="map", section="see", order=5, title=N_("The whole model"), views=(MAP,))
+PAGE = Page(name="", script="map", section="see", order=5, title=N_("The whole model"), views=(MAP,), where="model")

@@ -228,5 +228,7 @@ EDIT = View(
         "Click cells to block or open them. Then let the decoder see ahead: how sure does it become, and of what?"
     ),
 )
-PAGE = Page(name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT))
+PAGE = Page(
+    name="masks", section="see", order=50, title=N_("Masks"), views=(BATCH, SCORES, STEPS, EDIT), where="masks",
+)
 # fmt: on

@@ -347,5 +347,6 @@ PAGE = Page(
     name="positions", section="see", order=30, title=N_("Positions"),
     views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, ROTARY, ROTARY_SCORE, ALIBI, KINDS,
            OWN),
+    where="position",
 )
 # fmt: on

@@ -122,4 +122,4 @@ def piece_of(text: Any, words: str) -> Choice | None:
     )
 
 
-PAGE = Page(name="tokens", section="see", order=20, title=N_("Tokens"))
+PAGE = Page(name="tokens", section="see", order=20, title=N_("Tokens"), where="tokens")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Kind = Literal["attention", "weights", "panels", "map", "place", "presentation", "lesson", "nothing"]
+Kind = Literal["attention", "weights", "panels", "map", "place", "presentation", "lesson", "here", "nothing"]
 """Kinds of messages: "weights" supplement an "attention" message, "place" a "map"; "nothing" removes the picture."""
 
 

@@ -28,6 +28,10 @@ _TEXT = {
     "part_rows": N_("Part {n} of {all}: rows {first}–{last}"),
     "keep": N_("PNG"),
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
+    "play": N_("Play"),
+    "pause": N_("Pause"),
+    "back": N_("One step back"),
+    "on": N_("One step on"),
     "matrix": N_("{title}, {rows} rows and {columns} columns. Arrow keys move between cells, Enter clicks."),
 }
 
@@ -48,6 +52,7 @@ def pack_panels(
     lang: str = "en",
     share: float = 1.0,
     opened: int = 0,
+    stages: Sequence[tuple[str, str]] = (),
     to: str = "",
 ) -> bytes:
     """Pack panels into the message for ``mountPanels``.
@@ -58,6 +63,8 @@ def pack_panels(
         lang: the language of ``gettext``.
         share: the fraction of the window's height that the panels may take.
         opened: how often a link, a file or a lesson opened a state: with another one, no cell stays locked.
+        stages: how the panels came about, to be played: for each stage the name of its panel, and a sentence in the
+            visitor's language.
         to: see :func:`visformer.web.message.write_message`.
     """
     localize = partial(translated, gettext=gettext)
@@ -67,6 +74,7 @@ def pack_panels(
         "columns": [len(column) for column in columns],
         "share": share,
         "opened": opened,
+        "stages": [{"panel": panel, "said": said} for panel, said in stages],
         "ramp": RAMPS,
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

@@ -12,7 +12,7 @@ from visformer.app.serving.capacity import aside
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.examples import NAMING
-from visformer.app.widgets import controls, downloads
+from visformer.app.widgets import controls, downloads, here
 from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.system.memory import enough_memory
@@ -92,6 +92,7 @@ def explorer() -> None:
         if trace is None:
             return
         attention_weights(trace)
+        here.tell("selected")
     selected = selection.selection(trace)
     said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
     controls.look_for(said, above, asked=_asked(trace, selected.stack))

@@ -12,7 +12,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.middleware.moved import ZOOM
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, downloads, unavailable
+from visformer.app.widgets import controls, downloads, here, unavailable
 from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
@@ -66,6 +66,7 @@ def whole_model() -> None:
         on_select=select,
         on_zoom=lambda value: _move(value, trace),
     )
+    here.tell("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         link_inside(trace, chosen)
         downloads.page([("model", model, KEY)])

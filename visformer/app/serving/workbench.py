@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # torch, and numpy
     from visformer.edits import Edit
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
+    from visformer.trace.blocks import Blocks
 
 
 HEAD_START = 2.0
@@ -81,10 +82,12 @@ class Workbench:
         self._model: Future[Any] | None = None
         self._lock = threading.Lock()
         self.problem: BaseException | None = None  # why the last attempt to load the model failed
+        self._shipped: Blocks | None = None  # its architecture, before it is loaded
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
             for record in (PATTERNS, RECORD) if "logits" in trace else (PATTERNS,):
                 self._keep((trace.meta.get("source"), None, record, ()), trace)
+            self._shipped = trace.blocks
 
     @property
     def is_loaded(self) -> bool:
@@ -273,6 +276,14 @@ class Workbench:
     def kind(self) -> str:
         """The model's kind; until it is loaded, that of the bundled model."""
         return self._model.result().info.kind if self._model is not None and self.is_loaded else "encoder-decoder"
+
+    @property
+    def blocks(self) -> "Blocks | None":
+        """The model's architecture; until it is loaded, that of its example; None: not known."""
+        if self._model is not None and self.is_loaded and self._model.exception() is None:
+            blocks: Blocks | None = self._model.result().info.blocks
+            return blocks
+        return self._shipped
 
     def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
         """Return the Trace of a pair in an untrained model of the same sizes; errors as for :meth:`trace`."""

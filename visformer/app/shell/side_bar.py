@@ -1,4 +1,4 @@
-"""The side bar: the guided lesson, the pages, and the model that the numbers come from."""
+"""The side bar: the guided lesson, the pages, and the model that the numbers come from, with where in it one is."""
 
 from contextlib import suppress
 from functools import partial
@@ -11,6 +11,7 @@ from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
+from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
@@ -65,6 +66,9 @@ def _model_chooser() -> None:
         accept_new_options=settings.ANY_MODEL(),
         help=_("Every page looks inside this model, except the lab, which has its own numbers."),
     )
+    with st.container(gap=None):  # feeds take up no room
+        component.here_view()
+        here.tell("picture")
     if names_untrained(chosen):
         untrained_sliders.settings()
     elif chosen in BUNDLED:

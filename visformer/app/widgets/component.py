@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -32,7 +32,7 @@ CANVAS = "attention"
 MAP = "map"
 """The key of the whole model."""
 
-_PRESENTATION, _LESSON = "present", "lesson_steps"
+_PRESENTATION, _LESSON, _HERE = "present", "lesson_steps", "here"
 
 _PRIVATE = "streamlit_private"
 _HTML = '<div class="vf-host"></div>'
@@ -59,6 +59,7 @@ _PRESENT = _component(
 )
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
+_HERE_VIEW = _component("here", _HTML, stylesheet("streamlit/here.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
 _LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus")
 _FEED = _component("feed")
@@ -284,11 +285,26 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
         _mount(_LESSON_BAR, _LESSON, acts)
 
 
+def here_view() -> None:
+    """Mount the small drawing of the model, empty until :func:`here_picture`."""
+    _HERE_VIEW(data=_HERE.encode(), key=_HERE)
+
+
+def here_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:
+    """Send the small drawing of the model; ``shown``: see :mod:`visformer.app.widgets.here`; None: there is none.
+
+    ``key``: of the sender; the last one counts.
+    """
+    kind: Literal["here", "nothing"] = "nothing" if shown is None else "here"
+    _FEED(data=write_message(kind, shown or {}, to=_HERE), key=f"{_HERE}_{key}")
+
+
 def panels(
     shown: "Sequence[Panel | Sequence[Panel]]",
     *,
     key: str,
     share: float = 1.0,
+    stages: Sequence[tuple[str, str]] = (),
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
     """Draw matrices, side by side or one below the other; see :func:`visformer.web.panels.pack_panels`.
@@ -303,6 +319,7 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        picture = pack_panels(shown, **_language(), share=share, opened=visit.OPENED.get(), to=key)
+        look: dict[str, Any] = {"share": share, "stages": stages, "opened": visit.OPENED.get()}
+        picture = pack_panels(shown, **_language(), **look, to=key)
         _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

@@ -199,20 +199,20 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
     )
 
 
-def draw(shown: Any, *, key: str, share: float = 1.0, on_click: "OnClick" = None, export: bool = True) -> None:
+def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:
     """Draw panels, curves or bars in the visitor's language, to be exported with the page.
 
     Args:
         shown: panels, see :func:`visformer.web.panels.pack_panels`; or a Plotly figure.
         key: the picture's key.
-        share: the share of the window's height that panels may take.
         on_click: see :func:`visformer.app.widgets.component.panels`.
         export: False for a picture that serves as a control.
+        look: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
         st.plotly_chart(shown, theme=None, key=f"picture_{key}", config={"modeBarButtonsToRemove": _TOOLS})
     else:
-        panels(shown, key=key, share=share, on_click=on_click)
+        panels(shown, key=key, on_click=on_click, **look)
     if export:
         run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
 

@@ -119,6 +119,10 @@ class Picture(View):
         return setting
 
 
+Where = Literal["model", "tokens", "embedding", "position", "masks", "attention", "layer", "output"]
+"""The part of a model that a page shows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """A page of the app: ``pages/<section>/<name>.py``.
@@ -131,6 +135,7 @@ class Page:
         title: its title in that list.
         views: its pictures, and the views that only the page can draw.
         has_sentence: whether it shows the sentence; otherwise it has numbers of its own.
+        where: the part of the model that it shows, marked in the side bar; None: none of it.
     """
 
     name: str
@@ -140,6 +145,7 @@ class Page:
     views: tuple[View, ...] = ()
     script: str = ""
     has_sentence: bool = True
+    where: Where | None = None
 
     @property
     def path(self) -> str:

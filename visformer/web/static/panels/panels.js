@@ -11,6 +11,7 @@ import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { spellNumber } from "../shared/numbers.js"
 import { paginate } from "./pagination.js"
 import { readPanel } from "./panel.js"
+import { Play } from "./play.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
 import { STAGE, enter, keptBelow, roomBelow, updateVisibility } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
@@ -58,6 +59,7 @@ class PanelsView {
     this.locked = false
     this.at = 0 // the current part in a presentation, clamped when it is shown: Infinity is the last
     this.root = part(element, "div", "root")
+    this.play = new Play(this.root)
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
     this.value = part(readout, "span", "value")
@@ -68,7 +70,14 @@ class PanelsView {
     this.root.onkeydown = (event) => this.key(event)
     const resized = () => this.resized()
     const step = (direction) => this.step(direction)
-    this.destroy = enter(this.root, { resized, staged: resized, repaint: () => this.paint(), step, whole: true })
+    const leave = enter(this.root, {
+      ...{ resized, staged: resized, repaint: () => this.paint(), step, whole: true },
+      act: (event) => (event.key === " " && this.data?.stages.length ? () => this.play.toggle() : null),
+    })
+    this.destroy = () => {
+      this.play.stop()
+      leave()
+    }
   }
 
   update(message) {
@@ -97,6 +106,8 @@ class PanelsView {
     }
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
+    const boxOf = (name) => this.boxes[this.panels.findIndex((panel) => panel.name === name)]
+    this.play.update(message, boxOf, (name) => this.reach(name))
     if (this.focus && !this.inside(this.focus)) this.free()
   }
 
@@ -240,7 +251,7 @@ class PanelsView {
     const { zoom, bottom } = STAGE
     const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
     const { innerHeight, devicePixelRatio } = window
-    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root)].join(" ")
+    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root), this.play.height].join(" ")
   }
 
   paint() {
@@ -309,11 +320,21 @@ class PanelsView {
     return true
   }
 
+  /** Show the part of a presentation that has this panel. */
+  reach(name) {
+    const at = this.parts.findIndex(({ columns }) => columns.flat().some((panel) => panel.name === name))
+    if (at === this.at) return
+    this.at = at
+    this.free()
+    this.paint()
+  }
+
   /** The available height for all panels; in a presentation, the rest of the window or their share of it. */
   height() {
     const { share } = this.data
-    if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root))
-    const left = roomBelow(this.root)
+    const above = this.play.height
+    if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root)) - above
+    const left = roomBelow(this.root) - above
     return Math.max(LEAST / 4, share < STRIP ? share * left - BELOW_STRIP : left - LINE)
   }
 

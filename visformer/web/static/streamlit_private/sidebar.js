@@ -5,10 +5,11 @@
  */
 
 const NARROW = "(max-width: 768px)" // where Streamlit's side bar covers the page
-const CHOICES = '[data-testid="stSidebar"] a, [class*="st-key-lesson_start"] button, .st-key-lesson_return button'
+const CHOICES = '[data-testid="stSidebar"] a, .vf-here a, [class*="st-key-lesson_start"] button, .st-key-lesson_return button'
 
 export function closeAfterChoosing() {
-  const close = ({ target }) => {
+  const close = (event) => {
+    const [target] = event.composedPath() // inside a component, too
     if (!target.closest?.(CHOICES) || !matchMedia(NARROW).matches) return
     document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click()
   }

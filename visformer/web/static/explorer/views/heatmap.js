@@ -4,12 +4,14 @@ import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
 import { clamp, focusQuietly, part } from "../../shared/dom.js"
 import { spellCell } from "../../shared/numbers.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
+import { fade } from "../fade.js"
 
 const LARGEST_CELL = 78
 const LABELLED = 14 // minimum row height for a small label
 const ZOOM = 1.5
 const FEWEST = 4 // cells along a side at maximum zoom
 const DRAG = 4 // pixels before a press becomes a drag
+const CHANGE = 200 // milliseconds in which the colours of one head become those of another
 
 /** Two decimals, which fit a cell; weights that would be shown as .00 are omitted. */
 function spellShort(weight) {
@@ -133,10 +135,12 @@ class Heatmap {
     const whole = this.whole()
     const fits = before && before.labels.rows.length === whole.rows && before.labels.columns.length === whole.columns
     if (!fits) this.lens = whole
-    this.paint()
+    const isOther = before?.labels === scene.labels && before.matrix && scene.matrix && before.matrix !== scene.matrix
+    this.paint(isOther ? this.steps : null)
   }
 
-  paint() {
+  /** @param {?Uint8Array} from the colours to change from, while all else is new at once; null: the new ones at once */
+  paint(from = null) {
     const { canvas, scene, lens } = this
     const { theme, labels, titles } = scene
     const cut = (all, from, size) => all.slice(from, from + size)
@@ -144,7 +148,16 @@ class Heatmap {
     const rows = { labels: cut(labels.rows, lens.row, lens.rows), title: titles.rows, numeric: false }
     const columns = { labels: cut(labels.columns, lens.column, lens.columns), title: titles.columns, numeric: false }
     this.layout = matrixLayout(canvas, rows, columns, room)
-    paintMatrix(canvas, this.matrix(), this.layout, theme, { cell: null, locked: false })
+    const matrix = this.matrix()
+    const draw = (steps) => {
+      this.steps = steps
+      paintMatrix(canvas, { ...matrix, steps }, this.layout, theme, { cell: null, locked: false })
+      canvas.toggleAttribute("data-changing", steps !== matrix.steps)
+    }
+    this.settle?.()
+    this.settle = null
+    if (from?.length === matrix.steps.length) this.settle = fade(from, matrix.steps, CHANGE, draw)
+    else draw(matrix.steps)
     const { left, top, cellWidth, cellHeight } = this.layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight, row: lens.row, column: lens.column })
     this.point(scene)

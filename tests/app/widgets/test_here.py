@@ -1,0 +1,99 @@
+"""The small drawing of the model in the side bar: what it shows, where one is in it, and its links."""
+
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+import pytest
+
+from tests.app.support import here, open_page
+from tests.support import tiny_translator
+from visformer.app.session import url_state
+from visformer.app.widgets import here as drawn
+from visformer.pictures.registry.picture import pages
+
+PLACES = {
+    "attention": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},  # of start.json
+    "": {"where": "model"},
+    "tokens": {"where": "tokens"},
+    "positions": {"where": "position"},
+    "embedding": {"where": "embedding"},
+    "masks": {"where": "masks"},
+    "head": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "block": {"where": "layer", "stack": "encoder", "layer": None},  # all layers, until a view shows one
+    "decoding": {"where": "output"},
+    "lab": {"where": None},
+}
+
+
+def script(name):
+    return pages()[name].path.removeprefix("pages/").removesuffix(".py")
+
+
+def link(app, target, end=""):
+    page, query = here(app)["links"][target]
+    return page, dict(parse_qsl(query + end, keep_blank_values=True))
+
+
+def test_every_page_shows_its_place(new_app):
+    app = new_app()
+    assert {*PLACES} == {*pages()}
+    for name, place in PLACES.items():
+        open_page(app, script(name))
+        assert here(app)["here"] == place, name
+        assert here(app)["stacks"]["decoder"]["n_layers"] == 3
+
+
+def test_a_view_of_one_layer_shows_that_layer(new_app):
+    app = new_app(page="understand/block", block_view="added", block_stack="decoder", block_layer="2")
+    assert here(app)["here"] == {"where": "layer", "stack": "decoder", "layer": 1}
+
+
+def test_the_selection_is_where_one_is(new_app):
+    app = new_app(stack="encoder", layer="2", head="3")
+    assert here(app)["here"] == {"where": "attention", "stack": "encoder", "kind": "self_attn", "layer": 1}
+
+
+def test_links_open_each_part_in_the_state_of_the_page(new_app):
+    app = new_app(text="I went.", head="3", stack="cross", view="arcs", key="1", lang="zh")
+    common = {"v": str(url_state.VERSION), "text": "I went.", "lang": "zh", "view": "arcs"}
+    assert link(app, "tokens") == ("tokens", {**common, "stack": "cross", "layer": "1", "head": "3"})
+    assert link(app, "decoder.self_attn", "2") == (
+        "attention",
+        {**common, "stack": "decoder", "head": "3", "layer": "2"},
+    )
+    page, query = link(app, "decoder.ffn", "2")
+    added = {"block_view": "added", "block_stack": "decoder", "block_part_decoder": "ffn", "block_layer": "2"}
+    assert (page, query) == ("block", {**common, "stack": "cross", "layer": "1", "head": "3", **added})
+
+
+@pytest.mark.parametrize(
+    "target", ["encoder.self_attn", "decoder.cross_attn", "encoder.ffn", "decoder.ffn", "tokens", "output"]
+)
+def test_a_link_is_taken_without_a_remark(new_app, target):
+    app = new_app()
+    page, query = link(app, target, "3" if "." in target else "")
+    opened = new_app(page=script(page.strip("./")), **query)
+    assert here(opened)["here"].get("layer") in (2, None)
+    assert not [text.value for text in opened.text if "=" in text.value]
+
+
+def test_before_the_model_is_loaded_the_shipped_architecture_is_drawn(new_app, monkeypatch):
+    app = new_app(page="understand/lab")
+    assert here(app)["stacks"]["encoder"]["n_layers"] == here(app)["stacks"]["decoder"]["n_layers"] == 3
+    assert here(app)["adds"] and here(app)["logits"]
+    monkeypatch.setattr("visformer.app.serving.workbench.Workbench.blocks", None)
+    assert here(app.run()).get("kind") == "nothing"
+
+
+def test_an_unknown_architecture_is_not_drawn(monkeypatch):
+    trace = tiny_translator().trace("She likes.", record=("*.pattern",))
+    known = trace.blocks
+    monkeypatch.setattr(drawn.boxes, "gettext", lambda: str)
+    monkeypatch.setattr(drawn, "current_page", lambda: "tokens")
+    for blocks, shown in (
+        (known, True),
+        (replace(known, encoder=replace(known.encoder, norm="unknown")), False),
+        (None, False),
+    ):
+        monkeypatch.setattr(drawn, "_blocks", lambda blocks=blocks: blocks)
+        assert bool(drawn._shown()) == shown
