@@ -53,6 +53,18 @@ def test_the_selection_is_where_one_is(new_app):
     assert here(app)["here"] == {"where": "attention", "stack": "encoder", "kind": "self_attn", "layer": 1}
 
 
+@pytest.mark.parametrize(
+    ("zoom", "place"),
+    [
+        ("decoder.2", {"where": "layer", "stack": "decoder", "kind": None, "layer": 1}),
+        ("encoder.3.ffn", {"where": "attention", "stack": "encoder", "kind": "ffn", "layer": 2}),
+        ("decoder.3.cross_attn.4.2.1", {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2}),
+    ],
+)
+def test_a_place_of_the_whole_model_is_where_one_is(new_app, zoom, place):
+    assert here(new_app(page="see/map", v="2", zoom=zoom))["here"] == place
+
+
 def test_links_open_each_part_in_the_state_of_the_page(new_app):
     app = new_app(text="I went.", head="3", stack="cross", view="arcs", key="1", lang="zh")
     common = {"v": str(url_state.VERSION), "text": "I went.", "lang": "zh", "view": "arcs"}

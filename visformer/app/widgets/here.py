@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from visformer.app.serving.middleware.moved import VERSION_NAME
+from visformer.app.serving.middleware.moved import VERSION_NAME, ZOOM
 from visformer.app.session import address, boxes, run, selection, url_state
 from visformer.app.session.page import current_page
 from visformer.app.widgets import component, controls
@@ -16,6 +16,7 @@ from visformer.pictures.registry.picture import Page, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS, short_name
 from visformer.web.selection import Selection
+from visformer.web.zoom import Zoom
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace.blocks import Blocks
@@ -82,8 +83,15 @@ def _chosen() -> Selection:
 
 
 def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
-    """Return which stack, sublayer and layer, from 0, the page shows; layer None: all of them."""
+    """Return which stack, sublayer and layer, from 0, the page shows; layer None: all of them.
+
+    The whole model, zoomed in, shows what the page of that place does.
+    """
     choices = run.current().choices
+    if zoomed := choices.get(ZOOM):
+        zoom = Zoom.read(zoomed)
+        where = "layer" if zoom.kind is None else "attention"
+        return {"where": where, "stack": zoom.stack, "kind": zoom.kind, "layer": zoom.layer}
     if page.where == "attention":
         stack, kind = _chosen().stack.split(".")
         return {"stack": stack, "kind": kind, "layer": _chosen().layer}

@@ -45,6 +45,7 @@ class Drawing {
     const said = this.said()
     root.setAttribute("aria-label", said ? fill(words.about, { place: said }) : words.alone)
     root.classList.toggle("vf-small", SMALL.matches)
+    root.classList.toggle("vf-whole", here.where === "model")
     // In the lowest windows the parts are too small to be hit: all of them are one link.
     const columns = SMALL.matches ? this.link(root, "columns", "model", "") : part(root, "div", "columns")
     if (SMALL.matches) columns.setAttribute("aria-label", [words.model, said].filter(Boolean).join(" · "))
