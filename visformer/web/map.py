@@ -126,7 +126,7 @@ def pack_map(
         "ramps": RAMPS,
         "symbols": SYMBOLS,
         "file": file,
-        "about": trace.about,
+        "sentence": trace.about,
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return write_message("map", header, numbers, to=to)

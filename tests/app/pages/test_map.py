@@ -19,8 +19,8 @@ def drawn(monkeypatch):
     """What the page drew: for each run the Trace and the header of the place's message; and its callback."""
     shown = []
 
-    def picture(trace, *, place, on_zoom, **_):
-        shown.append((trace, read_message(pack_place(**place))[0], on_zoom))
+    def picture(model, *, place, on_zoom, **_):
+        shown.append((model.trace, read_message(pack_place(**place))[0], on_zoom))
 
     monkeypatch.setattr(page, "map_picture", picture)
     return shown

@@ -56,7 +56,7 @@ export class Keep {
     Object.assign(file, sizeAround(layout))
     const { title } = this.view.picture()
     paintAround(file.getContext(), picture, { size: layout, room: layout, caption: title, theme })
-    return file.file(title, model.about)
+    return file.file(title, model.sentence)
   }
 
   // The video
