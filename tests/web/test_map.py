@@ -217,3 +217,14 @@ def test_a_sentence_of_16_tokens_is_a_small_message():
     trace = model.trace(text, record=model.available(model_map.RECORD))
     assert len(trace.tokens["src"]) == 16
     assert len(pack_map(trace)) < 600_000
+
+
+def test_of_a_long_sentence_the_message_has_the_thumbnails_and_the_head_in_focus():
+    """What 72 heads of 128 tokens take: the goal for data and scripts together is 600 kB."""
+    trace = made_up_trace(128, 2, n_layers=6, n_heads=12)
+    trace = replace(trace, tensors={name: one for name, one in trace.tensors.items() if name.startswith("encoder")})
+    message = pack_map(trace, focus=Focus("encoder.self_attn", 4, 7))
+    header, _ = strict(message)
+    (chunk,) = header["chunks"]
+    assert (chunk["layer"], chunk["head"], chunk["n"]) == (4, 7, 1)
+    assert len(message) < 300_000

@@ -14,7 +14,7 @@ SMALL_BYTES = 400_000
 """Up to this size all codes are sent in the first message: 52 tokens with the bundled model."""
 
 FOCUS_BYTES = 1_000_000
-"""Up to this size the first message holds a whole layer, above it a single head."""
+"""Up to this size the explorer's first message holds a whole layer."""
 
 RESIDENT_BYTES = 2_400_000
 """Up to this size all codes are sent without a request from the browser: 128 tokens with the bundled model."""
@@ -69,12 +69,14 @@ class Plan:
         layers: the numbers of each stack's layers in the model, from 0 and ascending.
         requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
         each: bytes of each number.
+        focus_bytes: up to this size the first message holds a whole layer, above it a single head.
     """
 
     shapes: Mapping[str, Shape]
     layers: Mapping[str, Sequence[int]]
     requested: Focus | None = None
     each: int = CODE_BYTES
+    focus_bytes: int = FOCUS_BYTES
 
     @property
     def n_bytes(self) -> int:
@@ -97,7 +99,7 @@ class Plan:
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
         _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        whole_layer = self.each * n_heads * n_queries * n_keys <= FOCUS_BYTES
+        whole_layer = self.each * n_heads * n_queries * n_keys <= self.focus_bytes
         first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
         return (Chunk(self.focus.stack, self.focus.layer, first, n),)
 

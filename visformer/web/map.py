@@ -18,6 +18,9 @@ from visformer.web.payload import heads_of
 ROWS = 16
 """Dimensions shown of each vector, evenly spaced: more would be thinner than a pixel."""
 
+FOCUS_BYTES = 250_000
+"""Up to this size the message holds the weights of a whole layer, above it those of the head whose lines are drawn."""
+
 _TEXT = {
     "play": N_("Play"),
     "pause": N_("Pause"),
@@ -118,7 +121,7 @@ def pack_map(
     numbers = Numbers()
     stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}
     header = {
-        **heads_of(trace, numbers, gettext, focus),
+        **heads_of(trace, numbers, gettext, focus, focus_bytes=FOCUS_BYTES),
         "columns": [_column(trace, stack, layers, numbers, gettext) for stack, layers in stacks.items() if layers],
         "steps": _steps(trace),
         "forced": bool(trace.meta.get("forced")),

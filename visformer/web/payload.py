@@ -9,6 +9,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import isnan, prod
 from threading import Lock
@@ -25,7 +26,7 @@ from visformer.pictures.theme import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack, shape_of
-from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, Chunk, Focus, Plan, Shape
+from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, FOCUS_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
 from visformer.web.thumbnails import thumbnail_side, thumbnails
@@ -83,14 +84,23 @@ def pack(
     return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
 
 
-def heads_of(trace: Trace, numbers: Numbers, gettext: Callable[[str], str], focus: Focus | None) -> dict[str, Any]:
+def heads_of(
+    trace: Trace,
+    numbers: Numbers,
+    gettext: Callable[[str], str],
+    focus: Focus | None,
+    *,
+    focus_bytes: int = FOCUS_BYTES,
+) -> dict[str, Any]:
     """Return what a header needs to draw all heads: tokens, thumbnails, and the weights that fit into a first message.
+
+    ``focus_bytes``: see :class:`visformer.web.chunks.Plan`.
 
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
     """
     feed = _feed(trace)
-    return feed.heads(trace, feed.plan(focus), numbers, gettext)
+    return feed.heads(trace, replace(feed.plan(focus), focus_bytes=focus_bytes), numbers, gettext)
 
 
 def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:
