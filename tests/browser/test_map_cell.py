@@ -311,7 +311,7 @@ def test_a_block_that_cannot_be_shown_says_why(bare):
 @pytest.fixture(scope="module")
 def visitor(server, chromium):
     """Streamlit first looks for its server below the page, so 404 errors are expected."""
-    with visiting(server, chromium, expected="404") as visitor:
+    with visiting(server, chromium) as visitor:
         yield visitor
 
 
