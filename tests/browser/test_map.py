@@ -214,7 +214,7 @@ def name_of(stack, layer, head):
 
 
 def clearest(trace, stack, layer, head):
-    """Return query, key and weight of the clearest row of a head: text that reads most another token of text."""
+    """Return row, key and weight of the clearest row of a head: text that reads most another token of text."""
     weights = head_of(trace, stack, layer, head)
     queries, keys = (
         ("src" if stack == "encoder.self_attn" else "tgt"),
@@ -227,7 +227,9 @@ def clearest(trace, stack, layer, head):
         if not (trace.special[queries][query] or trace.special[keys][key] or (queries == keys and query == key))
     ]
     weight, query, key = max(telling or rows)
-    return trace.tokens[queries][query], trace.tokens[keys][key], weight
+    row = trace.tokens[queries][query]
+    predicting = row if queries == "src" else f"{row} → {trace.tokens['next'][query]}"
+    return predicting, trace.tokens[keys][key], weight
 
 
 HEADS = [(stack, layer, (5 * layer + i) % 8) for i, stack in
@@ -272,7 +274,7 @@ def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
     check_predictions(said, predictions(trace))
     first, *words, last = trace.tokens["next"]
     assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone." in said
-    written = [words for words in said if "is written" in words]
+    written = [words for words in said if "is written, and goes" in words]
     assert [one[1 : one.index("”")] for one in written] == [first, *words]
     assert said[-2] == f"“{last}” ends the text."
     page.get_by_role("button", name="One step back").click()
@@ -327,3 +329,14 @@ def test_captions_are_chinese_on_a_chinese_page(visitor):
         page.locator(".vf-step-button").nth(1).click()
     assert len({*said}) == 12
     assert all(re.search("[\u4e00-\u9fff].*[。：]", words) for words in said)
+
+
+def test_another_kind_of_model_replaces_the_picture(visitor):
+    page = open_map(visitor)
+    page.get_by_label("Model", exact=True).click()
+    page.get_by_role("option", name="Decoder mini-gpt", exact=True).click()
+    expect(page.locator(".vf-say")).to_contain_text("Decoder, layer 3, head 4")
+    wait_until_done(page)
+    assert address_of(page)["stack"] == "decoder", "the address opens as it is"
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.locator(".vf-say").filter(has_text="The text is cut into").wait_for()

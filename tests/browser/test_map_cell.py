@@ -217,6 +217,11 @@ def rested(page, n):
     return page.evaluate("zooms")
 
 
+def rows_of(trace):
+    """Return the names of a decoder's rows: each token with the one that it predicts."""
+    return [" → ".join(pair) for pair in zip(trace.tokens["tgt"], trace.tokens["next"], strict=True)]
+
+
 def test_arrow_keys_choose_a_cell_of_a_head_and_then_the_next(bare, trace_of):
     trace = trace_of("en-zh")
     page = mount(bare, trace, "decoder.2.cross_attn.2")
@@ -230,8 +235,8 @@ def test_arrow_keys_choose_a_cell_of_a_head_and_then_the_next(bare, trace_of):
     page.keyboard.press("Enter")
     opened = str(Zoom("decoder", 1, "cross_attn", 1, cursor["query"], cursor["key"]))
     assert rested(page, 1) == [opened]
-    tokens = trace.tokens["tgt"][cursor["query"]], trace.tokens["src"][cursor["key"]]
-    expect(page.locator(".vf-path button").last).to_have_text(f"“{tokens[0]}” reads “{tokens[1]}”")
+    row, key = rows_of(trace)[cursor["query"]], trace.tokens["src"][cursor["key"]]
+    expect(page.locator(".vf-path button").last).to_have_text(f"“{row}” reads “{key}”")
     page.keyboard.press("ArrowLeft")
     assert rested(page, 2)[-1] == str(Zoom("decoder", 1, "cross_attn", 1, cursor["query"], cursor["key"] - 1))
     page.keyboard.press("Escape")
@@ -262,7 +267,8 @@ def test_buttons_of_a_head_are_the_cells_that_its_rows_read_most(bare, trace_of)
     page = mount(bare, trace, "decoder.3.self_attn.2")
     weights = trace[f"{path}.pattern"].value[1]
     tokens = trace.tokens["tgt"]
-    names = [f"“{tokens[i]}” reads “{tokens[int(row.argmax())]}”" for i, row in enumerate(weights)]
+    rows = rows_of(trace)
+    names = [f"“{rows[i]}” reads “{tokens[int(row.argmax())]}”" for i, row in enumerate(weights)]
     buttons = page.locator(".vf-place-button")
     labels = [one.get_attribute("aria-label") for one in buttons.all()]
     assert [label.replace("␣", "") for label in labels] == [name.replace("␣", "") for name in names]
@@ -271,6 +277,7 @@ def test_buttons_of_a_head_are_the_cells_that_its_rows_read_most(bare, trace_of)
 
 
 def test_without_a_server_a_head_is_the_end_of_the_zoom(bare, trace_of):
+    bare.page.emulate_media(reduced_motion="reduce")  # it is there at once
     page = mount(bare, trace_of("bert"), hosted=False)
     page.evaluate("map.zoomTo({ stack: 'encoder', layer: 1, kind: 'self_attn', head: 1 })")
     page.wait_for_function("map.view.scale > 3")
@@ -278,6 +285,7 @@ def test_without_a_server_a_head_is_the_end_of_the_zoom(bare, trace_of):
     page.locator("canvas.vf-model").focus()
     page.keyboard.press("+")
     expect(page.locator(".vf-path button").last).to_have_text("Head 2")
+    bare.page.emulate_media(reduced_motion="no-preference")
 
 
 # Blocks that are empty ------------------------------------------------------------------------------------------------

@@ -58,8 +58,14 @@ _KEYS = (
     ("Esc", N_("the same; in a picture that was clicked, first unlock")),
     ("?", N_("show or hide this list")),
 )
-_PICTURE_KEYS = (("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),)
-_LESSON_PICTURE_KEYS = (("Shift + ← → ↑ ↓", N_("in a picture that was clicked: another cell")),)
+_PICTURE_KEYS = (
+    ("Space + −", N_("where there is a play: play and pause, zoom in and out")),
+    ("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),
+)
+_LESSON_PICTURE_KEYS = (
+    ("Space + −", N_("where there is a play: play and pause, zoom in and out")),
+    ("Shift + ← → ↑ ↓", N_("in a picture that was clicked: another cell")),
+)
 
 
 def bar(run: Run, outcome: str) -> None:

@@ -55,6 +55,8 @@ def selection(trace: "Trace", *, absent: Collection[str] = ()) -> Selection:
     if selected is None:
         return _choose(start(trace), trace)
     fitting = selected.within(trace)
+    if fitting.stack != selected.stack:  # of another model: its address would not open as it is
+        _SELECTION.set(fitting)
     for name, (slot, value) in _widgets(fitting, trace).items():
         if name in absent:
             slot.clear() if value is None else slot.set(value)

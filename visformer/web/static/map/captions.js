@@ -2,7 +2,7 @@
 
 import { fill, paragraph } from "../shared/dom.js"
 import { isCell, spell, valuesOf } from "./cell.js"
-import { example, strongest } from "./model.js"
+import { example, rowName, strongest } from "./model.js"
 import { meanOf } from "./paint.js"
 
 const two = (number) => number.toFixed(2)
@@ -29,7 +29,8 @@ export class Captions {
     if (!best) return ""
     const { model, text } = this
     const stack = model.stacks.find(({ name }) => name === place.stack)
-    const [query, key] = [model.tokens[stack.rows][best.query], model.tokens[stack.columns][best.key]]
+    const query = row === null ? rowName(model, stack, best.query) : model.tokens[stack.rows][best.query]
+    const key = model.tokens[stack.columns][best.key]
     return fill(text.in_head, { head: place.head + 1, query, key, weight: two(best.weight) })
   }
 
@@ -49,8 +50,8 @@ export class Captions {
     return best
   }
 
-  /** The line for a stage of the play. */
-  ofStage(stage, place, layout) {
+  /** The line for a stage; `plays`: whether it passes too fast, for all words but the first, to be read of each sublayer. */
+  ofStage(stage, place, layout, plays = false) {
     const { model, text } = this
     const { kind, stack, word } = stage
     const column = layout.columns.find((one) => one.stack === stack)
@@ -58,7 +59,8 @@ export class Captions {
     const layer = stage.layer === null ? "" : stage.layer + 1
     const values = { layer, n: tokens.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "" }
     if (word !== null) values.next = model.tokens.next[word]
-    const name = word !== null && ["self_attn", "cross_attn", "ffn"].includes(kind) ? `word_${kind}` : kind === "self_attn" ? `${stack}_self_attn` : kind
+    if (plays && word && layer) return fill(text.say_word_layers, values)
+    const name = word !== null && layer ? (word || kind !== "self_attn" ? `word_${kind}` : "first_self_attn") : kind === "self_attn" ? `${stack}_self_attn` : kind
     if (kind === "ffn" && word === null) values.norm = this.length(column, stage)
     if (kind === "softmax" || kind === "logits") Object.assign(values, this.following(word))
     if (kind === "ffn" && values.norm === null) return fill(text.say_ffn_plain, values)

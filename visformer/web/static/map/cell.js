@@ -4,7 +4,7 @@ import { cssColour, inkOn, makeRamp } from "../shared/colours.js"
 import { clamp, fill } from "../shared/dom.js"
 import { spellNumber, spellWeight } from "../shared/numbers.js"
 import { shorten } from "../shared/surface.js"
-import { strongest } from "./model.js"
+import { rowName, strongest } from "./model.js"
 import { rectOf } from "./zoom.js"
 
 const [SMALL, TEXT, HEADING] = [12, 13, 15] // sizes of text
@@ -58,7 +58,7 @@ export function strongestCells(model, { stack, layer, kind, head }) {
 export function valuesOf(model, cell) {
   const stack = stackOf(model, cell)
   const weight = weightsOf(model, cell)?.[cell.query * stack.shape[3] + cell.key]
-  const [query, key] = [model.tokens[stack.rows][cell.query], model.tokens[stack.columns.replace("+sink", "")][cell.key]]
+  const [query, key] = [rowName(model, stack, cell.query), model.tokens[stack.columns.replace("+sink", "")][cell.key]]
   return { query, key, weight: model.spell(weight ?? null) }
 }
 

@@ -1,6 +1,7 @@
 /** What a head shows once one has zoomed in on it: its tokens, its weights as numbers, and the cell that is pointed at. */
 
 import { inkOn } from "../shared/colours.js"
+import { rowName } from "./model.js"
 import { rectOf } from "./zoom.js"
 
 const TOKENS = 150 // pixels on the screen from which a head has its tokens beside it
@@ -15,7 +16,7 @@ export function paintDetail(pen) {
   const head = sublayer?.heads[place.head]
   if (!head) return
   const stack = model.stacks.find(({ name }) => name === `${place.stack}.${place.kind}`)
-  const rows = model.tokens[stack.rows]
+  const rows = model.tokens[stack.rows].map((_, i) => rowName(model, stack, i))
   const columns = model.tokens[stack.columns]
   paintNumbers(pen, stack, head.rect)
   paintLabels(pen, head.rect, rows, columns)

@@ -119,8 +119,9 @@ class MapView {
       this.keep.cancel()
       this.thumbnails = new Thumbnails()
       this.focus = message.focus
-      this.pause()
-      Object.assign(this, { time: Infinity, view: WHOLE, place: null, cursor: null, hovered: null, row: 0 })
+      cancelAnimationFrame(this.frame) // the layout is still that of another model
+      cancelAnimationFrame(this.zooming)
+      Object.assign(this, { frame: null, time: Infinity, view: WHOLE, place: null, cursor: null, hovered: null, row: 0 })
     }
     const { text } = this.model
     this.root.lang = text.lang
@@ -210,7 +211,7 @@ class MapView {
     const at = this.hovered && !this.frame ? this.captions.ofPlace(this.hovered) : ""
     const cell = isCell(this.place) ? this.captions.ofCell(this.place, this.current?.cell) : this.cursor && this.captions.ofPlace({ cell: this.cursor })
     const rest = cell || (name && fill(text.at_rest, { head: name }))
-    this.say(at || (scene.stage ? this.captions.ofStage(scene.stage, focus, this.layout) : rest))
+    this.say(at || (scene.stage ? this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame)) : rest))
     const label = this.frame ? text.pause : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
     this.playing.dataset.on = String(Boolean(this.frame))
@@ -238,6 +239,7 @@ class MapView {
   toggle() {
     if (this.frame) return this.pause()
     if (this.time >= lengthOf(this.stages)) this.time = 0
+    this.canvas.scrollIntoView({ block: "nearest" }) // it begins at the bottom
     let before = null
     const tick = (now) => {
       this.time += before === null ? 0 : (Math.min(100, now - before) / 1000) * this.speed

@@ -64,3 +64,10 @@ export function strongest(weights, query, nKeys) {
   const key = row.indexOf(row.reduce((most, weight) => Math.max(most, weight), -Infinity))
   return { key, weight: row[key] }
 }
+
+/** The token of a row; of a decoder's, with the one that it predicts, which it looks for. */
+export function rowName(model, { rows, predicts }, row) {
+  const token = model.tokens[rows][row]
+  const next = predicts && model.tokens[predicts]?.[row]
+  return next ? `${token} → ${next}` : token
+}
