@@ -77,7 +77,7 @@ def test_curves_hide_or_return_tokens_in_order_of_their_values(method, monkeypat
         for n in range(keys + 1):
             hidden = order[:n] if method is deletion else order[n:]
             assert curves[row, n] == pytest.approx(
-                hidden_by_hand(monkeypatch, model, SOURCE, None, hidden)[row], abs=1e-4
+                hidden_by_hand(monkeypatch, model, SOURCE, TARGET, hidden)[row], abs=1e-4
             )
 
 

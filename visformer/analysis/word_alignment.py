@@ -42,7 +42,11 @@ class Aligned:
     possible: Links  # links that it may have, including the sure ones
 
     def reversed(self) -> "Aligned":
-        """Return the pair for the other direction of translation."""
+        """Turn the pair round, for the other direction of translation.
+
+        Returns:
+            The pair whose source is this one's target.
+        """
         sure, possible = (frozenset((j, i) for i, j in links) for links in (self.sure, self.possible))
         return Aligned(self.target, self.source, self.target_text, self.source_text, sure, possible)
 
