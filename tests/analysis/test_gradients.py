@@ -199,6 +199,10 @@ def test_what_has_no_gradient_is_refused(monkeypatch):
     copied.module.set_attn_implementation("sdpa")  # weights beside the graph, as a family with fused attention has them
     with pytest.raises(VisformerError, match=r"No gradient reaches decoder\.0\.self_attn\.pattern"):
         attention_gradient(copied, TEXT)
+    model = tiny_translator()
+    model.module.train()
+    with pytest.raises(VisformerError, match=r"tiny is in training mode: call model\.module\.eval\(\) first"):
+        gradient_x_input(model, "I like school.")
     with pytest.raises(VisformerError, match="of='loss' must be one of log_probability, logit"):
         model_of("mini-gpt").gradients("I like school.", at="tgt.embed", of="loss")
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 3_000_000)

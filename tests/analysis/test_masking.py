@@ -6,9 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import visformer as vf
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.analysis.models import TEXT, model_of, texts_of
 from tests.support import tiny_translator
-from visformer.analysis import deletion, insertion, masking
+from visformer.analysis import attention_gradient, deletion, gradient_x_input, insertion, masking
 from visformer.errors import ShapeError, VisformerError
 
 SOURCE, TARGET = "I like school.", "我喜欢你。"
@@ -103,5 +105,9 @@ def test_curves_end_where_the_others_begin():
 def test_what_cannot_be_hidden_is_refused():
     with pytest.raises(VisformerError, match="is an encoder: it predicts no next word, which masking explains"):
         masking(model_of("bert"), TEXT)
+    patterns_only = vf.wrap(tiny_module("openai-gpt"), tokenizer())
+    for method in (masking, gradient_x_input, attention_gradient):
+        with pytest.raises(VisformerError, match="only patterns can be read, not the words that it predicts"):
+            method(patterns_only, TEXT)
     with pytest.raises(ShapeError, match=r"values has the shape \(2, 2\); rows and source tokens are"):
         deletion(tiny_translator(), SOURCE, values=np.zeros((2, 2)))

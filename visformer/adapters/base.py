@@ -374,6 +374,8 @@ class TracedModel(ABC):
         """
         self._require_decoder()
         self._require_language(to)
+        if self.module.training:  # dropout would give other numbers each time
+            raise VisformerError(N_("{name} is in training mode: call model.module.eval() first."), name=self.info.name)
         if of not in get_args(Of):
             raise VisformerError(N_("of={of!r} must be one of {known}."), of=of, known=", ".join(get_args(Of)))
         if target is None and self.info.kind == "encoder-decoder":

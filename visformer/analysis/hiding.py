@@ -81,14 +81,20 @@ def own_target(model: "TracedModel", source: "Text", target: "Text | None", to: 
 
 
 def require_prediction(model: "TracedModel", method: str) -> None:
-    """Refuse an encoder.
+    """Refuse a model whose next words cannot be read.
 
     Raises:
-        VisformerError: the model is one.
+        VisformerError: it is an encoder, or of a family that shows patterns only.
     """
     if model.info.kind == "encoder":
         raise VisformerError(
             N_("{name} is an encoder: it predicts no next word, which {method} explains."),
+            name=model.info.name,
+            method=method,
+        )
+    if not model.available(("logits",)):
+        raise VisformerError(
+            N_("Of {name}, only patterns can be read, not the words that it predicts, which {method} explains."),
             name=model.info.name,
             method=method,
         )
