@@ -2,7 +2,7 @@
 
 ``python -m scripts.alignment_table`` takes a quarter of an hour on two cores.
 
-Two sets of gold links, both directions: 50 sentences that people aligned (supplement/alignment.tsv), and 500 that the
+Two sets of gold links, both directions: 50 pairs that one person aligned by hand (supplement/alignment.tsv), and 500 that the
 grammar generates with rules and words that training never saw.
 """
 
@@ -27,7 +27,7 @@ def measure() -> pd.DataFrame:
     """Return one row for each method, choice, reading, and set of gold links in one direction."""
     model, rows = vf.load("en-zh"), []
     for name, gold in (
-        ("people", read_aligned(FOLDER / "alignment.tsv")),
+        ("by hand", read_aligned(FOLDER / "alignment.tsv")),
         ("grammar", from_grammar(FOLDER / "grammar")),
     ):
         for to, pairs in (("zh", gold), ("en", [pair.reversed() for pair in gold])):

@@ -128,3 +128,11 @@ def test_what_cannot_be_aligned_is_refused():
     for other, pairs in ((model, []), (model_of("bart"), [GOLD])):
         with pytest.raises(VisformerError, match="needs pairs with gold links, and a translator of visformer"):
             alignment_error(other, pairs, method="raw")
+
+
+def test_the_row_of_an_input_is_the_one_after_the_row_that_predicted_it():
+    model = tiny_translator()
+    trace = model.trace(GOLD.source_text, GOLD.target_text)
+    values = np.random.default_rng(0).random((len(trace.tokens["tgt"]), len(trace.tokens["src"])))
+    expected = by_words(model, np.roll(values, -1, axis=0), GOLD)["prediction"]
+    np.testing.assert_array_equal(by_words(model, values, GOLD)["input"], expected)

@@ -176,7 +176,7 @@ def alignment_error(
 
     Each target word takes the source word with the greatest value: sub-words are summed over keys and averaged over
     queries, special tokens left out. A low error cannot say that a method explains the model, only that what it shows
-    agrees with people's links between words.
+    agrees with a person's links between words.
 
     Args:
         model: a translator of visformer.
