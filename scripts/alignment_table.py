@@ -2,8 +2,8 @@
 
 ``python -m scripts.alignment_table`` takes a quarter of an hour on two cores.
 
-Two sets of gold links, both directions: 50 pairs that one person aligned by hand (supplement/alignment.tsv), and 500 that the
-grammar generates with rules and words that training never saw.
+Two sets of gold links, both directions: 50 pairs that one person aligned by hand (supplement/alignment.tsv), and 500
+that the grammar generates with rules and words that training never saw.
 """
 
 import argparse
