@@ -19,7 +19,13 @@ from visformer.cli import main
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").glob("*.md")])
 TRANSLATIONS = [page for page in PAGES if page.name.endswith(CHINESE)]
 ENGLISH_ONLY = {"api.md", "benchmarks.md", "CHANGELOG.md", "CONTRIBUTING.md"}
-WITHOUT_PICTURE = {*ENGLISH_ONLY, "deploy.md", "load.md", "tensors.md"}  # a server or a table has nothing to show
+WITHOUT_PICTURE = {
+    *ENGLISH_ONLY,
+    "analysis.md",
+    "deploy.md",
+    "load.md",
+    "tensors.md",
+}  # a server or a table has nothing to show
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")

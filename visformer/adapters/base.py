@@ -4,16 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import torch
 
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import checked_edits, renewed, require_changes
 from visformer.adapters.generating import Settings, Speaker, Vocabulary, alternatives, displayed
+from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
-from visformer.adapters.recording import available, check_attention, globs, nbytes_of
+from visformer.adapters.recording import available, check_attention, globs, matching, nbytes_of
 from visformer.edits import Edit, _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
@@ -345,6 +346,48 @@ class TracedModel(ABC):
             return self._encode(self._request(text, target, pair=pair, to=to, record=wanted, edits=renewed(checked)))
 
         return run_all(rows, prepare, self._traced, how)
+
+    def gradients(
+        self,
+        source: Text,
+        target: Text | None = None,
+        *,
+        at: str | Sequence[str],
+        to: str | None = None,
+        of: Of = "log_probability",
+    ) -> Gradients:
+        """Compute the gradients of what each row predicts: one forward pass, and one pass back for each row.
+
+        Args:
+            source: as for :meth:`trace`.
+            target: as for :meth:`trace`.
+            at: glob patterns over names of tensors, such as "*.embed".
+            to: target language, as for :meth:`translate`.
+            of: "log_probability", in nats, or "logit", of the token that the row predicts.
+
+        Returns:
+            The Trace of the pass, and (row, *shape) for each tensor. The parameters' own gradients stay as they are.
+
+        Raises:
+            VisformerError: see :meth:`trace`; or the model predicts no tokens, or a tensor has no part in them.
+            BudgetError: the gradients would be too large.
+        """
+        self._require_decoder()
+        self._require_language(to)
+        if self.module.training:  # dropout would give other numbers each time
+            raise VisformerError(N_("{name} is in training mode: call model.module.eval() first."), name=self.info.name)
+        if of not in get_args(Of):
+            raise VisformerError(N_("of={of!r} must be one of {known}."), of=of, known=", ".join(get_args(Of)))
+        if target is None and self.info.kind == "encoder-decoder":
+            target = self.translate(source, to=to).ids
+        record = globs(at)
+        named = matching(self._names, record)
+        wanted = [name for name in self._names if name in named]
+        watch = Watch(frozenset((*wanted, "logits")))
+        request = self._request(source, target, to=to, record=(*record, "logits"), edits=(watch,))
+        with torch.inference_mode(False), torch.enable_grad():
+            (trace,) = self._run([self._encode(request)])
+            return gradients_of(trace, watch.seen, wanted, of)
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 

@@ -140,12 +140,34 @@ def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_
 
 def test_the_last_norms_of_encoders_have_the_names_of_ours():
     model = vf.wrap(distinct("mbart"), tokenizer())
-    trace = model.trace(TEXT, record=("encoder.1.resid_post", "encoder.out", "*.norm.*", "*.gamma", "*.beta"))
+    trace = model.trace(TEXT, record=("encoder.1.resid_post", "encoder.out", "*.norm.*"))
     assert set(trace.params) == {f"{part}.norm.{name}" for part in ("encoder", "decoder") for name in ("gamma", "beta")}
     x = trace["encoder.1.resid_post"].value
     x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     gamma, beta = (trace.params[f"encoder.norm.{name}"].value for name in ("gamma", "beta"))
     np.testing.assert_allclose(trace["encoder.out"], x * gamma + beta, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bart", "mbart", "gpt2", "llama", "gemma"])
+def test_the_norms_of_a_layer_have_the_names_of_ours(family):
+    """Gemma multiplies by 1 + what it stores; the norms of Llama and Gemma have no mean and no summand."""
+    model, post, mean = vf.wrap(distinct(family), tokenizer()), family == "bart", family not in ("llama", "gemma")
+    norms = [name for name in model._names if name.split(".")[-1].startswith("norm_")]
+    trace = model.trace(TEXT, record=("*", *(f"*.{part}" for part in ("gamma", *["beta"] * mean))))
+    assert norms
+    for name in norms:
+        layer, which = name.rpartition(".")[0], name.rpartition("_")[2]
+        before = {"self": "attn_sum", "cross": "cross_sum", "ffn": "ffn_sum"} if post else PRE_NORM
+        x = trace[f"{layer}.{before[which]}"].value
+        if which == "ffn" and f"{layer}.resid_cross" in trace and not post:
+            x = trace[f"{layer}.resid_cross"].value
+        x = x - x.mean(-1, keepdims=True) * mean
+        x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+        beta = trace.params[f"{name}.beta"].value if mean else 0
+        np.testing.assert_allclose(trace[name], x * trace.params[f"{name}.gamma"].value + beta, atol=1e-3)
+
+
+PRE_NORM = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_self"}
 
 
 @pytest.mark.parametrize(

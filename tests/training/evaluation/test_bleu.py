@@ -8,10 +8,10 @@ from sacrebleu.significance import PairedTest
 
 from tests.training.evaluation.support import Parrot
 from tests.training.test_supplement import FOLDER
+from visformer.analysis.intervals import percentiles
 from visformer.training import grammar
 from visformer.training.data import Pair
 from visformer.training.evaluation.bleu import outputs, overlaps, resampled, score, scores, statistics
-from visformer.training.evaluation.intervals import percentiles
 
 PAIRS = [
     Pair("I went to the school today.", "我今天去学校了。"),

@@ -65,6 +65,8 @@ def weights_of(
                             result[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
                         elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
                             result[f"{name}.b_{letter}"] = Weight(attention, f"{letter}_bias", axes[1:])
+            for norm in ("norm_self", "norm_cross", "norm_ffn"):
+                result |= _gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
     return result
 
 
@@ -75,11 +77,7 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
     """
     result: dict[str, Weight] = {}
     for part, stack in stacks.items():
-        norm = final_norm_of(base, stack)
-        if norm is not None and getattr(norm, "weight", None) is not None:
-            result[f"{part}.norm.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
-            if getattr(norm, "bias", None) is not None:
-                result[f"{part}.norm.beta"] = Weight(norm, "bias", (D_MODEL,))
+        result |= _gamma_beta(f"{part}.norm", final_norm_of(base, stack))
     if "decoder" in stacks:
         output = model.get_output_embeddings()
         result["output.w"] = Weight(output, "weight", (D_MODEL, VOCAB))
@@ -91,11 +89,27 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
 
 def final_norm_of(base: nn.Module, stack: Stack) -> nn.Module | None:
     """The norm after the last block, if there is one."""
-    path = stack.final_norm or stack.out
-    try:
-        return None if path is None else base.get_submodule(path)
-    except AttributeError:
-        return None  # some variants of a family lack it
+    return _module(base, stack.final_norm or stack.out)
+
+
+def _module(root: nn.Module, place: str | None) -> nn.Module | None:
+    """The module at one of the paths of a place, None: some variants of a family lack it."""
+    for path in () if place is None else place.split("|"):
+        try:
+            return root.get_submodule(path)
+        except AttributeError:
+            continue
+    return None
+
+
+def _gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
+    """Map ``name.gamma`` and ``name.beta`` to the weights of a norm, as far as it has any."""
+    result = {}
+    if norm is not None and getattr(norm, "weight", None) is not None:
+        result[f"{name}.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
+        if getattr(norm, "bias", None) is not None:
+            result[f"{name}.beta"] = Weight(norm, "bias", (D_MODEL,))
+    return result
 
 
 def _stored_below(norm: Any) -> float:

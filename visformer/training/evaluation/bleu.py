@@ -9,8 +9,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from visformer.adapters.own import Translator
+from visformer.analysis.intervals import percentiles, resamples
 from visformer.training.data import Pair
-from visformer.training.evaluation.intervals import percentiles, resamples
 from visformer.training.evaluation.translations import translate_all
 from visformer.training.refusals import Refusals
 from visformer.training.supplement import plain

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.training.evaluation.intervals import counts, percentiles, share
+from visformer.analysis.intervals import counts, percentiles, share
 from visformer.training.evaluation.judged import Judged
 
 KEPT = 0.9

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from visformer.adapters.own import Translator
-from visformer.training.evaluation.intervals import share
+from visformer.analysis.intervals import share
 from visformer.training.evaluation.translations import translate_all
 from visformer.training.supplement import read_rows
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visformer.training.evaluation.intervals import RESAMPLES, counts, percentiles, resamples, share, wilson
+from visformer.analysis.intervals import RESAMPLES, counts, percentiles, resamples, share, wilson
 
 
 @pytest.mark.parametrize(
