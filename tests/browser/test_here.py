@@ -81,6 +81,6 @@ def test_of_many_layers_the_first_the_last_and_the_one_shown_are_drawn(bare):
 def test_on_a_phone_a_part_closes_the_list_of_pages(open_app):
     page = open_app(width=390, height=844)
     page.get_by_test_id("stExpandSidebarButton").click()
-    cell(page, "tokens.").first.click()
+    cell(page, "encoder.tokens.").first.click()
     page.wait_for_url("**/tokens?*")
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()

@@ -68,7 +68,9 @@ def test_a_place_of_the_whole_model_is_where_one_is(new_app, zoom, place):
 def test_links_open_each_part_in_the_state_of_the_page(new_app):
     app = new_app(text="I went.", head="3", stack="cross", view="arcs", key="1", lang="zh")
     common = {"v": str(url_state.VERSION), "text": "I went.", "lang": "zh", "view": "arcs"}
-    assert link(app, "tokens") == ("tokens", {**common, "stack": "cross", "layer": "1", "head": "3"})
+    place = {**common, "stack": "cross", "layer": "1", "head": "3"}
+    assert link(app, "encoder.tokens") == ("tokens", place)
+    assert link(app, "decoder.tokens") == ("tokens", {**place, "tokens_side": "tgt"})
     assert link(app, "decoder.self_attn", "2") == (
         "attention",
         {**common, "stack": "decoder", "head": "3", "layer": "2"},
@@ -79,7 +81,7 @@ def test_links_open_each_part_in_the_state_of_the_page(new_app):
 
 
 @pytest.mark.parametrize(
-    "target", ["encoder.self_attn", "decoder.cross_attn", "encoder.ffn", "decoder.ffn", "tokens", "output"]
+    "target", ["encoder.self_attn", "decoder.cross_attn", "encoder.ffn", "decoder.ffn", "decoder.tokens", "output"]
 )
 def test_a_link_is_taken_without_a_remark(new_app, target):
     app = new_app()

@@ -119,6 +119,8 @@ def _links(stacks: list[str]) -> dict[str, list[str]]:
         own = {"stack": short_name(stack.name), "head": place["head"], "layer": ""}
         links[stack.name] = link(first["attention"], own)
     for name in stacks:
+        side = {f"{first['tokens'].name}_side": "tgt"} if len(stacks) > 1 and name == "decoder" else {}
+        links[f"{name}.tokens"] = link(first["tokens"], {**place, **side})
         links[f"{name}.ffn"] = link(first["layer"], {**place, **_feed_forward(first["layer"], name, stacks)})
     return links
 

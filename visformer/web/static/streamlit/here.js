@@ -72,7 +72,7 @@ class Drawing {
       above = layer
     }
     const inputs = ["tokens", "embedding", ...(adds ? ["position"] : [])]
-    this.cells(column, "input", inputs.map((name) => [name, `${words[stack]} · ${words[name]}`]))
+    this.cells(column, "input", inputs.map((name) => [name, `${words[stack]} · ${words[name]}`]), { stack })
   }
 
   named(stack, layer, kind) {
@@ -82,9 +82,10 @@ class Drawing {
   }
 
   cells(parent, name, parts, place = {}) {
+    const { stack } = place
     const row = part(parent, "div", `row vf-${name}`)
     parts.forEach(([kind, label], i) => {
-      const target = "layer" in place ? `${place.stack}.${kind}` : kind
+      const target = "layer" in place || kind === "tokens" ? `${stack}.${kind}` : kind
       const cell = SMALL.matches ? part(row, "span", "cell") : this.link(row, "cell", target, "layer" in place ? place.layer + 1 : "")
       cell.classList.add(`vf-${kind}`)
       const isLit = this.isLit({ kind, ...place })
@@ -111,7 +112,7 @@ class Drawing {
   /** Whether the page shows this part. */
   isLit({ kind, stack, layer }) {
     const { here, stacks, adds } = this.data
-    const within = here.stack === stack && (here.layer === null || here.layer === layer)
+    const within = here.stack === stack && layer !== undefined && (here.layer === null || here.layer === layer)
     switch (here.where) {
       case "model":
         return true
