@@ -16,7 +16,8 @@ from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_attention, globs, nbytes_of
 from visformer.adapters.requests import Encoded, Request
 from visformer.adapters.reruns import Reruns
-from visformer.edits import Edit, _Edit
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from visformer.edits import Edit, _Edit
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.system import cancellation, limits
 from visformer.trace import TracedTensor

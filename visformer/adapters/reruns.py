@@ -20,8 +20,10 @@ from visformer.adapters.editing import require_changes
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.recording import Recorder
 from visformer.adapters.requests import Encoded, Request
-from visformer.edits import Edit, _Edit
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, EditError, VisformerError
+from visformer.model.masks import pad
 from visformer.system import cancellation
 from visformer.trace import Trace
 from visformer.trace.names import Axis, axes_of
@@ -133,11 +135,10 @@ class Reruns(ABC):
         def run(texts: Sequence[Encoded]) -> list[Floats]:
             visit = _RowRecorder([each.request.edits for each in texts], sides=_sides(texts), axes=self._axes)
             with torch.inference_mode():
-                logits = self._forward(texts, visit)
-                found = [_predicted(logits[i], each, every=every) for i, each in enumerate(texts)]
+                found = (_of_every if every else _of_predicted)(self._forward(texts, visit), texts)
             for each in texts:
                 require_changes(each.request.edits)
-            return found
+            return [each.cpu().numpy() for each in found]
 
         return run_all(runs, prepare, run, self._together(frozenset(), batch))
 
@@ -169,17 +170,36 @@ class Reruns(ABC):
             encoded = [each for each, _ in texts]
             visit = _GateRecorder(names, sides=_sides(encoded), axes=self._axes)
             with torch.inference_mode(mode=False), torch.enable_grad():
-                logits = self._forward(encoded, visit)
-                total = sum(
-                    (_of_predicted(logits[i], each)[list(rows)].sum() for i, (each, rows) in enumerate(texts)),
-                    start=torch.zeros((), device=logits.device),
-                )
-                found = torch.autograd.grad(total, [visit.gates[name] for name in names])
+                predicted = _of_predicted(self._forward(encoded, visit), encoded)
+                wanted = [each[list(rows)] for each, (_, rows) in zip(predicted, texts, strict=True)]
+                found = torch.autograd.grad(torch.cat(wanted).sum(), [visit.gates[name] for name in names])
             return visit.cut(dict(zip(names, found, strict=True)))
 
         how: Batches[Any] = self._together(frozenset(self._names), batch)
         lengths = how.lengths
         return run_all(runs, lambda each: each, run, replace(how, lengths=lambda each: lengths(each[0])))
+
+    def recorded(self, texts: Iterable[Encoded], names: Sequence[str]) -> Iterator[dict[str, NDArray[Any]]]:
+        """Run texts from :meth:`forced` as they are, and read some tensors, without the labels of a Trace.
+
+        Args:
+            texts: from :meth:`forced` or :meth:`read_again`.
+            names: full names of tensors.
+
+        Yields:
+            Name to its values, shaped as in a Trace.
+
+        Raises:
+            VisformerError: see :meth:`trace_many`.
+        """
+
+        def run(batch: Sequence[Encoded]) -> list[dict[str, NDArray[Any]]]:
+            visit = Recorder(frozenset(names), (), sides=_sides(batch), copied=True, axes=self._axes)
+            with torch.inference_mode():
+                self._forward(batch, visit)
+            return [{name: tensor.value for name, tensor in row.items()} for row in visit.rows]
+
+        return run_all(texts, lambda each: each, run, self._together(frozenset(names), None))
 
     def _together(self, held: frozenset[str], batch: int | None) -> Batches[Encoded]:
         """Which runs share a pass: where padding is not exact, those that are equally long."""
@@ -209,8 +229,9 @@ class Reruns(ABC):
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]: ...
 
     @abstractmethod
-    def _request(self, source: Text, target: Text | None = None, *, pair: Text | None = None, **checked: Any) -> Request:
-        ...
+    def _request(
+        self, source: Text, target: Text | None = None, *, pair: Text | None = None, **checked: Any
+    ) -> Request: ...
 
     @abstractmethod
     def _batches(
@@ -241,15 +262,16 @@ class _RowRecorder(Recorder):
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Return ``tensor`` with the edits of each text."""
         cancellation.check()
-        changed = None
+        reaching = {edit for edit in self.edits if not isinstance(edit, _Edit) or edit.applies(name)}
+        if not reaching:
+            return tensor
+        axes = self._axes(name) or ()
+        changed = self._one_each(tensor, len(axes))
         for row, edits in enumerate(self._of_row):
-            for edit in edits:
-                if not isinstance(edit, _Edit) or edit.applies(name):
-                    axes = self._axes(name) or ()
-                    changed = self._one_each(tensor, len(axes)) if changed is None else changed
-                    own = (slice(row, row + 1), *self._own(row, axes))
-                    changed[own] = self._applied(edit, name, changed[own])
-        return tensor if changed is None else changed
+            own = (slice(row, row + 1), *self._own(row, axes))
+            for edit in filter(reaching.__contains__, edits):
+                changed[own] = self._applied(edit, name, changed[own])
+        return changed
 
     def _one_each(self, tensor: Tensor, n_axes: int) -> Tensor:
         """A copy with one entry for each text, also of positions, which all share."""
@@ -291,14 +313,15 @@ def _sides(texts: Sequence[Encoded]) -> list[dict[str, list[int]]]:
     return [{"src": each.src, "tgt": each.tgt} if each.src else {"tgt": each.tgt} for each in texts]
 
 
-def _of_predicted(logits: Tensor, encoded: Encoded) -> Tensor:
-    """The log-probabilities of what rows predict, (row,), of logits (row, vocab)."""
-    ids = torch.tensor(encoded.predicted, device=logits.device)
-    own = logits[: len(ids)].float()
-    return own.gather(1, ids[:, None])[:, 0] - own.logsumexp(dim=1)
+def _of_predicted(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
+    """For each text the log-probabilities of what its rows predict, (row,), of logits (batch, row, vocab)."""
+    ids = pad([each.predicted for each in texts]).to(logits.device)  # (batch, row)
+    own = logits[:, : ids.shape[1]].float()
+    found = own.gather(2, ids[..., None])[..., 0] - own.logsumexp(dim=2)
+    return [each[: len(text.predicted)] for each, text in zip(found, texts, strict=True)]
 
 
-def _predicted(logits: Tensor, encoded: Encoded, *, every: bool) -> Floats:
-    found = logits[: len(encoded.tgt)].float().log_softmax(dim=-1) if every else _of_predicted(logits, encoded)
-    array: Floats = found.cpu().numpy()
-    return array
+def _of_every(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
+    """For each text the log-probabilities of all tokens, (row, vocab)."""
+    found = logits.float().log_softmax(dim=-1)
+    return [each[: len(text.tgt)] for each, text in zip(found, texts, strict=True)]

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from visformer.edits.base import _Edit
-from visformer.edits.cells import Block, Open, Zero, _CellEdit
+from visformer.edits.cells import Block, Open, Zero
 from visformer.edits.heads import SetHeads, Silence
 from visformer.edits.patch import Patch
 from visformer.edits.patterns import SetPattern, Shuffle, Uniform
