@@ -1,7 +1,7 @@
 """Heads of known kinds, found by what they attend to on random tokens, where no meaning helps.
 
-Induction heads: Elhage et al. 2021 and Olsson et al. 2022 ("In-context Learning and Induction Heads"); duplicate token and
-previous token heads: Wang et al. 2023 (section 3); positional heads: Voita et al. 2019 (section 5.1).
+Induction heads: Elhage et al. 2021 and Olsson et al. 2022 ("In-context Learning and Induction Heads"); duplicate token
+and previous token heads: Wang et al. 2023 (section 3); positional heads: Voita et al. 2019 (section 5.1).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,8 @@
 """Activation patching: which values of a clean run, put into a corrupt one, bring the answer back.
 
-Vig et al. 2020, "Investigating Gender Bias in Language Models Using Causal Mediation Analysis"; Meng et al. 2022, "Locating
-and Editing Factual Associations in GPT", section 2; Zhang and Nanda 2024, "Towards Best Practices of Activation Patching".
+Vig et al. 2020, "Investigating Gender Bias in Language Models Using Causal Mediation Analysis"; Meng et al. 2022,
+"Locating and Editing Factual Associations in GPT", section 2; Zhang and Nanda 2024, "Towards Best Practices of
+Activation Patching in Language Models".
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ class Patched:
         stack: "encoder" or "decoder" for tokens; for heads with the kind of attention, such as "decoder.cross_attn".
         clean: log p(answer A) - log p(answer B) in the clean run, nats.
         corrupt: the same in the corrupt run.
-        tokens: of the clean and of the corrupt text, along the axis of tokens; empty for heads.
+        tokens: of the clean and of the corrupt text, along the axis of tokens, without the answer; empty for heads.
         row: the row that predicts the answer, from 0.
     """
 
@@ -132,7 +133,9 @@ def patching(
             least=LEAST,
         )
     side = right.trace[names[0]].axes[-2 if by == "layer-token" else 1].side or "tgt"
-    size = len(right.trace.tokens[side]) if by == "layer-token" else right.trace[names[0]].shape[0]
+    end = right.row + 1 if side == "tgt" else None  # without the answer
+    tokens = (right.trace.tokens[side][:end], wrong.trace.tokens[side][:end])
+    size = len(tokens[0]) if by == "layer-token" else right.trace[names[0]].shape[0]
 
     def patches() -> "Iterator[Patch]":
         for name in names:
@@ -142,9 +145,10 @@ def patching(
     found = np.array(
         [wrong.preference(each) for each in model.log_probabilities(((wrong.text, e) for e in patches()), every=True)]
     )
-    tokens = (right.trace.tokens[side], wrong.trace.tokens[side]) if by == "layer-token" else ((), ())
     share = (found.reshape(len(names), size) - of_corrupt) / (of_clean - of_corrupt)
-    return Patched(share, _stack_of(names[0], by), of_clean, of_corrupt, tokens, right.row)
+    return Patched(
+        share, _stack_of(names[0], by), of_clean, of_corrupt, tokens if by == "layer-token" else ((), ()), right.row
+    )
 
 
 def patching_pairs(model: str | None = None) -> list[PatchingPair]:
