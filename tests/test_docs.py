@@ -19,7 +19,13 @@ from visformer.cli import main
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").glob("*.md")])
 TRANSLATIONS = [page for page in PAGES if page.name.endswith(CHINESE)]
 ENGLISH_ONLY = {"api.md", "benchmarks.md", "CHANGELOG.md", "CONTRIBUTING.md"}
-WITHOUT_PICTURE = {*ENGLISH_ONLY, "deploy.md", "load.md", "tensors.md"}  # a server or a table has nothing to show
+WITHOUT_PICTURE = {
+    *ENGLISH_ONLY,
+    "deploy.md",
+    "effects.md",
+    "load.md",
+    "tensors.md",
+}  # servers, tables, numbers: nothing to show
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
@@ -164,7 +170,16 @@ def names():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/api.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md", "docs/tensors.md"]
+    "page",
+    [
+        "README.md",
+        "docs/api.md",
+        "docs/effects.md",
+        "docs/notebook.md",
+        "docs/export.md",
+        "docs/raw-tensors.md",
+        "docs/tensors.md",
+    ],
 )
 def test_snippets_run(page, names, tmp_path, monkeypatch):
     from visformer.panel import traced

@@ -73,16 +73,30 @@ class Patch(_Edit):
         return replace(edit, values=part[edit._cells(name, part.shape)].reshape(edit._part(part.shape)))
 
     def applies(self, name: str) -> bool:
-        """Whether this is the tensor."""
+        """Whether this is the tensor.
+
+        Args:
+            name: its full name.
+
+        Returns:
+            Whether the edit changes it.
+        """
         return name == self.where
 
     def within(self, shape: tuple[int, ...]) -> Self | None:
-        """See :class:`_Edit`: while decoding it waits until all of its positions are reached."""
+        """Wait, while a target is being decoded, until all of the patch's positions are reached.
+
+        Args:
+            shape: of the tensor, the batch first.
+
+        Returns:
+            The patch of these positions; None: they are still to come.
+        """
         first, end = self._span(1 if self.token is not None else np.asarray(self.values).shape[-2])
         return None if shape[-2] < end else self if self.token is not None else replace(self, token=(first, end))
 
     def to_json(self) -> dict[str, Any]:
-        """See :class:`_Edit`.
+        """Return a JSON object, which :func:`from_json` reads.
 
         Returns:
             A JSON object.
