@@ -24,7 +24,7 @@ class Patch(_Edit):
 
     Args:
         where: full name of a tensor, such as "decoder.1.resid_pre" or "encoder.0.self_attn.heads"; no glob.
-        values: as many as there are in the part, ([head,] [token,] width): an axis of which one is named is left out.
+        values: those of the part, (token, width) or (head, token, width), without an axis of which one is named.
         token: one position, or (first, end) for several; None: all. Of a pattern its rows.
         head: one head, or several: ``(0, 3)``; None: all.
 
