@@ -23,6 +23,7 @@ WITHOUT_PICTURE = {
     *ENGLISH_ONLY,
     "analysis.md",
     "deploy.md",
+    "effects.md",
     "load.md",
     "tensors.md",
 }  # a server or a table has nothing to show
@@ -170,7 +171,16 @@ def names():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/api.md", "docs/notebook.md", "docs/export.md", "docs/raw-tensors.md", "docs/tensors.md"]
+    "page",
+    [
+        "README.md",
+        "docs/api.md",
+        "docs/effects.md",
+        "docs/notebook.md",
+        "docs/export.md",
+        "docs/raw-tensors.md",
+        "docs/tensors.md",
+    ],
 )
 def test_snippets_run(page, names, tmp_path, monkeypatch):
     from visformer.panel import traced

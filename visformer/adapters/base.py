@@ -1,6 +1,6 @@
 """The interface of every adapted model, whatever its family, and what all of them share."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +15,10 @@ from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
 from visformer.adapters.recording import available, check_attention, globs, matching, nbytes_of
-from visformer.edits import Edit, _Edit
+from visformer.adapters.requests import Encoded, Request
+from visformer.adapters.reruns import Reruns
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, Message, TextError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
@@ -62,39 +65,7 @@ class ModelInfo:
     blocks: Blocks | None = None
 
 
-@dataclass(frozen=True)
-class Request:
-    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`, checked."""
-
-    source: str | list[int]
-    target: str | list[int] | None
-    pair: str | list[int] | None
-    to: str | None
-    record: tuple[str, ...]
-    edits: Sequence[Edit]
-    max_new_tokens: int | None = None
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A request, its texts as ids.
-
-    Args:
-        request: what was asked for.
-        src: what the encoder reads; empty without one.
-        begin: what the decoder begins with; of a decoder-only model the whole text.
-        forced: what the rows of an encoder-decoder's decoder predict, the end last; None: its own greedy output.
-        segments: the segment of each of ``src``, 0 or 1, for models that have them.
-    """
-
-    request: Request
-    src: list[int]
-    begin: list[int]
-    forced: list[int] | None = None
-    segments: Sequence[int] = ()
-
-
-class TracedModel(ABC):
+class TracedModel(Reruns):
     """A model for pages and notebooks.
 
     Attributes:

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.edits import Edit, _Edit
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, EditError
 
 _SHOWN = 8  # names in a message

@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, Encoded, ModelInfo, Request, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, ModelInfo, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.ids import Text
 from visformer.adapters.params import weights_of
 from visformer.adapters.recording import Recorder, check_budget, matching
+from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps
@@ -154,6 +155,11 @@ class Translator(OwnModel):
             run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
         return [self._told(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
+    def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
+        src_ids = self._tensor([each.src for each in batch])  # (batch, src)
+        with taps.session(visit, wanted=visit.wants):
+            return self.module.decode(self._tensor([each.tgt for each in batch]), self.module.encode(src_ids), src_ids)
+
     def _outputs(self, batch: Sequence[Encoded], memory: Tensor) -> list[tuple[list[int], float | None]]:
         """What the decoder's rows predict, and the confidence of the model in it if it is the model's own."""
         forced: list[tuple[list[int], float | None]] = [(each.forced or [], None) for each in batch]
@@ -255,6 +261,10 @@ class LanguageModel(OwnModel):
             all_sides = {**side, "next": [*ids[1:], following]}
             traces.append(self._labelled(all_sides, recorder.rows[i], params[i], meta, self._meta))
         return traces
+
+    def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
+        with taps.session(visit, wanted=visit.wants):
+            return self.module(self._tensor([each.tgt for each in batch]))
 
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         edits = batch[0].request.edits

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from visformer.edits import Edit, _Edit, _MaskEdit
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.system import cancellation, limits
 from visformer.trace import TracedTensor
@@ -165,7 +166,7 @@ class Recorder:
         return changed
 
     def _applied(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
-        part = edit.within(tensor.shape) if self._growing and isinstance(edit, _MaskEdit) else edit
+        part = edit.within(tensor.shape) if self._growing and isinstance(edit, _Edit) else edit
         return tensor if part is None else part(name, tensor)  # type: ignore[operator]
 
     def _own(self, row: int, axes: Sequence[Axis]) -> tuple[slice, ...]:

@@ -1,27 +1,41 @@
-"""What a pass means: scores of heads, and what each word takes from each other word. NumPy out; no torch, no streamlit.
+"""What a pass means: scores of heads, what each word takes from each other word, and what heads and weights do.
 
-Arrays, Traces or models in. Methods that run a model call its own methods for that.
+Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
 from visformer.analysis.curves import deletion, insertion
+from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
+from visformer.analysis.effects.head_effects import head_effects, pruning, rank_correlation, told_from_zero
+from visformer.analysis.effects.lens import LENS_NEEDS, Lens, logit_lens
+from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pairs
+from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
+from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
 from visformer.analysis.flow import rollout
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
 from visformer.analysis.hiding import masking
+from visformer.analysis.known_heads import known_heads
 from visformer.analysis.methods import METHODS, Attribution, Method, attribution
 from visformer.analysis.needs import needed
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
 
 __all__ = [
+    "DIRECT_NEEDS",
+    "LENS_NEEDS",
     "METHODS",
     "SCORES",
     "Aligned",
     "Attribution",
+    "Lens",
     "Method",
     "Parts",
+    "Patched",
+    "PatchingPair",
     "Score",
+    "ShuffleEffect",
+    "WeightEffects",
     "alignment",
     "alignment_error",
     "alti",
@@ -29,15 +43,26 @@ __all__ = [
     "attention_gradient",
     "attribution",
     "deletion",
+    "direct_attribution",
     "empty_rows",
     "gradient_x_input",
+    "head_effects",
     "head_scores",
     "insertion",
+    "known_heads",
+    "logit_lens",
     "masking",
     "mean_head_scores",
     "needed",
     "norm_weighted",
     "parts",
+    "patching",
+    "patching_pairs",
+    "pruning",
+    "rank_correlation",
     "rollout",
     "row_entropy",
+    "shuffle_effect",
+    "told_from_zero",
+    "weight_effects",
 ]

@@ -198,6 +198,10 @@ ORDINARY = limit(
 EDITS = limit(
     500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
 )
+PATCH_VALUES = limit(
+    4_096, "values", N_("Values of a patch that is saved or linked"),
+    N_("one token of a large model's residual stream; as text they take some 80 kB"),
+)
 QUEUE = limit(
     60, "requests", N_("Requests waiting for the model"),
     N_("a room pressing Enter together, and as many long ones; then whoever has computed most is asked to try again"),

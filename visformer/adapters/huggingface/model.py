@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import OTHER_TOKENIZER, Encoded, ModelInfo, Request, TracedModel
+from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
 from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone, same
@@ -27,6 +28,7 @@ from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.ids import Text
 from visformer.adapters.recording import Recorder, check_budget, matching
+from visformer.adapters.requests import Encoded, Request
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
@@ -225,6 +227,15 @@ class HubModel(TracedModel):
         for i, side in enumerate(sides):
             ids = side["tgt"]
             side["next"] = [*ids[1:], int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
+
+    def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
+        memory = None
+        if self._engine.kind == "encoder-decoder":
+            with watching(visit, "encoder"):
+                memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
+        rows, seen = self._engine.padded([each.tgt for each in batch])
+        with watching(visit, "decoder"):
+            return self._engine.decode(rows, memory, seen=seen).value
 
     @staticmethod
     def _visit(output: Output) -> Output:

@@ -1,0 +1,307 @@
+"""Heads ranked by what the model loses without them, over many sentences.
+
+Michel et al. 2019, "Are Sixteen Heads Really Better than One?", sections 3 (one head at a time) and 4.1 (the
+estimate by the gradient of a gate). Voita et al. 2019 prune with gates that are trained; these here are not.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.analysis.effects.weight_effects import _require_choice
+from visformer.errors import N_, VisformerError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from visformer.adapters.base import TracedModel
+    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Encoded
+    from visformer.edits import Edit
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+Method = Literal["zero", "mean", "gradient"]
+
+RESAMPLES = 1_000
+"""Bootstrap samples of an interval."""
+
+
+@dataclass(frozen=True, order=True)
+class _Head:
+    """One head: ``stack`` such as "decoder.cross_attn", layer and head from 0."""
+
+    stack: str
+    layer: int
+    head: int
+
+    @property
+    def path(self) -> str:
+        part, kind = self.stack.split(".")
+        return f"{part}.{self.layer}.{kind}"
+
+
+def head_effects(
+    model: "TracedModel",
+    sentences: "Iterable[Text | tuple[Text, Text]]",
+    *,
+    method: Method = "zero",
+    to: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> "pd.DataFrame":
+    """Rank the heads by how much worse the target is predicted without each of them.
+
+    An effect is that of one head alone, with all others there: heads that can stand in for each other all seem to do
+    little.
+
+    Args:
+        model: a model that predicts next tokens.
+        sentences: any iterable of texts, or of pairs (source, target). Without a target, an encoder-decoder is
+            judged on its own greedy output, a decoder-only model on the text after its first token.
+        method: "zero": the head's output before W_O becomes 0; "mean": it becomes its mean over all positions of all
+            sentences; "gradient": mean over sentences of the absolute value of d loss / d gate at a gate of 1, which
+            takes one pass and its gradient in place of a pass for each head, and is always above 0.
+        to: target language, as for ``model.trace``.
+        level: of the intervals.
+        seed: of the bootstrap.
+        progress: called with runs done and all runs; an exception that it raises ends the computation.
+
+    Returns:
+        One row a head, the largest effect first: stack ("decoder.cross_attn"), layer and head (from 0), effect (rise of
+        the negative log-likelihood, nats a target token), low and high (bootstrap over sentences), n (sentences).
+        ``attrs`` has the method, the level and the number of target tokens.
+
+    Raises:
+        VisformerError: the model predicts no next token, there is no sentence, or the method is unknown.
+        EditError: the model does not let its heads be changed.
+    """
+    import pandas as pd
+
+    _require_choice("method", method, ("zero", "mean", "gradient"))
+    texts = _texts(model, sentences, to)
+    heads = _heads(model)
+    if method == "gradient":
+        rises, tokens = _gradients(model, texts, heads, progress), np.ones(len(texts))
+    else:
+        edits = [*(_zeros(heads) if method == "zero" else _means(model, texts, heads))]
+        rises, tokens = _rises(model, texts, edits, progress), _tokens(texts)
+    low, high = _interval(rises, tokens, level=level, seed=seed)
+    table = pd.DataFrame([(each.stack, each.layer, each.head) for each in heads], columns=["stack", "layer", "head"])
+    table = table.assign(effect=rises.sum(axis=0) / tokens.sum(), low=low, high=high, n=len(texts))
+    table = table.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
+    table.attrs |= {"method": method, "level": level, "tokens": int(_tokens(texts).sum())}
+    return table
+
+
+def told_from_zero(table: "pd.DataFrame") -> int:
+    """Count the heads whose effect can be told from zero: those whose interval does not contain it.
+
+    Each interval is of one head: of 100 heads without any effect, about 5 are counted at a level of 0.95.
+
+    Args:
+        table: from :func:`head_effects`, with method "zero" or "mean".
+
+    Returns:
+        The number of heads.
+
+    Raises:
+        VisformerError: the effects are absolute values, which are always above 0.
+    """
+    if table.attrs.get("method") == "gradient":
+        raise VisformerError(N_('Estimates by the gradient are always above 0: use method="zero" or "mean".'))
+    return int(((table["low"] > 0) | (table["high"] < 0)).sum())
+
+
+def rank_correlation(first: "pd.DataFrame", second: "pd.DataFrame") -> float:
+    """Compare the order of the heads in two tables: Spearman's rank correlation of their effects.
+
+    It says whether two methods agree on the order, not whether either is right.
+
+    Args:
+        first: from :func:`head_effects`.
+        second: another, of the same heads.
+
+    Returns:
+        From -1 to 1; ties share the mean of their ranks.
+
+    Raises:
+        VisformerError: the tables do not have the same heads.
+    """
+    keys = ["stack", "layer", "head"]
+    both = first.merge(second, on=keys, suffixes=("_1", "_2"))
+    if not len(first) == len(second) == len(both):
+        raise VisformerError(
+            N_("The tables hold {first} and {second} heads, {both} of them in both: compare those of one model."),
+            first=len(first),
+            second=len(second),
+            both=len(both),
+        )
+    ranks = both[["effect_1", "effect_2"]].rank().to_numpy()
+    return float(np.corrcoef(ranks.T)[0, 1])
+
+
+def pruning(
+    model: "TracedModel",
+    sentences: "Iterable[Text | tuple[Text, Text]]",
+    *,
+    method: Method = "gradient",
+    counts: Sequence[int] | None = None,
+    draws: int = 5,
+    to: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> "pd.DataFrame":
+    """Silence more and more heads, the least important first, and beside it in random orders.
+
+    Heads are ranked on one half of the sentences and silenced on the other. Nothing is trained afterwards: a model that
+    may adapt loses less.
+
+    Args:
+        model: a model that predicts next tokens.
+        sentences: as for :func:`head_effects`; at least two.
+        method: by which the heads are ranked.
+        counts: numbers of heads to silence; None: up to eleven, from none to all.
+        draws: number of random orders.
+        to: target language, as for ``model.trace``.
+        seed: of the halves and of the random orders.
+        progress: as for :func:`head_effects`, of the second half.
+
+    Returns:
+        One row for each order and number: order ("ranked" or "random"), draw (from 0), pruned (heads), rise (of the
+        negative log-likelihood, nats a target token), n (sentences of the second half).
+
+    Raises:
+        VisformerError: see :func:`head_effects`.
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    every = list(sentences)
+    if len(every) < 2:
+        raise VisformerError(
+            N_("Pruning needs at least two sentences: heads are ranked on one half, silenced on the other.")
+        )
+    mixed = [every[i] for i in rng.permutation(len(every))]
+    ranked = head_effects(model, mixed[: len(mixed) // 2], method=method, to=to, seed=seed)
+    order = [_Head(*row) for row in ranked[["stack", "layer", "head"]].itertuples(index=False)][::-1]
+    texts = _texts(model, mixed[len(mixed) // 2 :], to)
+    steps = sorted({*counts}) if counts is not None else np.unique(np.linspace(0, len(order), 11).round()).astype(int)
+    orders = [("ranked", 0, order)]
+    orders += [("random", draw, [order[i] for i in rng.permutation(len(order))]) for draw in range(draws)]
+    plans = [(name, draw, int(n), heads[:n]) for name, draw, heads in orders for n in steps]
+    rises = _rises(model, texts, [_silences(heads) for *_, heads in plans], progress).sum(axis=0)
+    rows = [(*plan[:3], rise) for plan, rise in zip(plans, rises / _tokens(texts).sum(), strict=True)]
+    return pd.DataFrame(rows, columns=["order", "draw", "pruned", "rise"]).assign(n=len(texts))
+
+
+def _texts(model: "TracedModel", sentences: "Iterable[Text | tuple[Text, Text]]", to: str | None) -> "list[Encoded]":
+    """Encode sentences and pairs; those without anything to predict are refused."""
+    pairs = [_pair(each) for each in sentences]
+    if not pairs:
+        raise VisformerError(N_("There are no sentences: pass a list of texts, or any other iterable."))
+    texts = list(model.forced([source for source, _ in pairs], [target for _, target in pairs], to=to))
+    for i, text in enumerate(texts):
+        if not text.rows:
+            raise VisformerError(
+                N_("Text {index}, counted from 0, has nothing to predict: give a longer one."), index=i
+            )
+    return texts
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    """A text and its target; two token ids are a text."""
+    if isinstance(given, tuple) and len(given) == 2 and not any(isinstance(each, int) for each in given):
+        return given
+    return given, None
+
+
+def _heads(model: "TracedModel") -> list[_Head]:
+    """All heads that the model computes, in the order of computation."""
+    heads = []
+    for name in model._names:
+        if name.endswith(".heads"):
+            part, layer, kind, _ = name.split(".")
+            n_heads = model._shapes([name], 1, 1)[name][0]
+            heads += [_Head(f"{part}.{kind}", int(layer), head) for head in range(n_heads)]
+    if not heads:
+        raise VisformerError(
+            N_("{name} does not show the outputs of its heads, so they cannot be silenced."), name=model.info.name
+        )
+    return heads
+
+
+def _tokens(texts: "Sequence[Encoded]") -> Floats:
+    return np.array([len(text.rows) for text in texts], dtype=np.float64)
+
+
+def _zeros(heads: Sequence[_Head]) -> "Iterator[Sequence[Edit]]":
+    for each in heads:
+        yield _silences([each])
+
+
+def _silences(heads: Sequence[_Head]) -> "Sequence[Edit]":
+    from visformer.edits import Silence
+
+    of_path: dict[str, list[int]] = {}
+    for each in heads:
+        of_path.setdefault(each.path, []).append(each.head)
+    return [Silence(path, sorted(indices)) for path, indices in of_path.items()]
+
+
+def _means(model: "TracedModel", texts: "Sequence[Encoded]", heads: Sequence[_Head]) -> "Iterator[Sequence[Edit]]":
+    """Set each head to its mean over all positions of all texts."""
+    from visformer.edits import SetHeads
+
+    names = list(dict.fromkeys(f"{each.path}.heads" for each in heads))
+    sums: dict[str, Floats] = {}
+    positions = dict.fromkeys(names, 0)
+    for found in model.recorded(texts, names):
+        for name, values in found.items():  # (head, query, d_v)
+            sums[name] = sums.get(name, np.zeros(1)) + values.sum(axis=1, dtype=np.float64)
+            positions[name] += values.shape[1]
+    for each in heads:
+        name = f"{each.path}.heads"
+        yield [SetHeads(each.path, each.head, (sums[name][each.head] / positions[name]).tolist())]
+
+
+def _rises(
+    model: "TracedModel", texts: "Sequence[Encoded]", edits: "Sequence[Sequence[Edit]]", progress: Progress | None
+) -> Floats:
+    """Return by how much each text's negative log-likelihood rises under each edit, (text, edit), in nats."""
+    runs = ((text, edit) for edit in ((), *edits) for text in texts)
+    found, total = np.zeros((len(edits) + 1, len(texts))), (len(edits) + 1) * len(texts)
+    for i, each in enumerate(model.log_probabilities(runs)):
+        row, place = divmod(i, len(texts))
+        found[row, place] = each[list(texts[place].rows)].sum(dtype=np.float64)
+        if progress is not None:
+            progress(i + 1, total)
+    rises: Floats = (found[0] - found[1:]).T
+    return rises
+
+
+def _gradients(
+    model: "TracedModel", texts: "Sequence[Encoded]", heads: Sequence[_Head], progress: Progress | None
+) -> Floats:
+    """Return abs(d loss / d gate) of each text and head, (text, head); the loss is the mean over the text's tokens."""
+    names = list(dict.fromkeys(f"{each.path}.heads" for each in heads))
+    rows = []
+    for i, found in enumerate(model.gate_gradients(((text, text.rows) for text in texts), names)):
+        gates = np.concatenate([found[name].sum(axis=(1, 2), dtype=np.float64) for name in names])
+        rows.append(abs(gates) / len(texts[i].rows))
+        if progress is not None:
+            progress(i + 1, len(texts))
+    return np.stack(rows)
+
+
+def _interval(sums: Floats, tokens: Floats, *, level: float, seed: int) -> tuple[Floats, Floats]:
+    """Bootstrap over sentences: percentiles of sum / tokens for each column of ``sums``, (text, head)."""
+    n = len(tokens)
+    times = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (resample, text)
+    means = (times @ sums) / (times @ tokens)[:, None]
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high

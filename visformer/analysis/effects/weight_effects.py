@@ -1,0 +1,152 @@
+"""Beside each weight, what it does: how the prediction changes when that one weight is taken away.
+
+A large weight may change nothing, and a small one much (Jain and Wallace 2019, "Attention is not Explanation";
+Serrano and Smith 2019, "Is Attention Interpretable?", section 3: weights set to zero).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_, VisformerError
+
+if TYPE_CHECKING:  # a model is above an analysis
+    from visformer.adapters.base import TracedModel
+    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Encoded
+    from visformer.edits import Edit
+    from visformer.trace import Trace
+
+EXACT_TOKENS = 24
+"""Texts of at most so many tokens are run once for each weight; longer ones are estimated by the gradient."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WeightEffects:
+    """The effects of the weights of one head.
+
+    Args:
+        values: (query, key) float64, nats: log-probability without the weight minus that with it; below 0: the weight
+            speaks for the prediction. 0 where the mask allows no weight.
+        pattern: (query, key) float32: the weights themselves.
+        method: "exact": each weight was taken away in a run of its own; "gradient": a first-order estimate.
+        how: "zero": set to 0 after the softmax; "mask": masked before it, so that the rest of the row shares it.
+        predicts: "row": of what the row itself predicts; "target": of the whole target, for rows of an encoder.
+    """
+
+    values: Floats
+    pattern: NDArray[np.float32]
+    method: Literal["exact", "gradient"]
+    how: Literal["zero", "mask"]
+    predicts: Literal["row", "target"]
+
+
+def weight_effects(
+    model: "TracedModel",
+    source: "Text",
+    target: "Text | None" = None,
+    *,
+    path: str,
+    head: int,
+    how: Literal["zero", "mask"] = "zero",
+    method: Literal["exact", "gradient"] | None = None,
+    to: str | None = None,
+) -> WeightEffects:
+    """Compute how much the prediction of a row changes when a single weight of one head is taken away.
+
+    The number says what this weight does alone: two weights that can stand in for each other both seem to do nothing.
+
+    Args:
+        model: a model that predicts next tokens.
+        source: a text or its token ids, as for ``model.trace``.
+        target: as for ``model.trace``; None: an encoder-decoder's own greedy output.
+        path: path of an attention, such as "decoder.0.cross_attn".
+        head: from 0.
+        how: "zero": the weight becomes 0 after the softmax and its row is not renormalised; "mask": the key is masked
+            before the softmax.
+        method: None: "exact" up to 24 tokens on each side, "gradient" above.
+        to: target language, as for ``model.trace``.
+
+    Returns:
+        The effects, with how they were found. The log-probability is that of what the row predicts: of a text's last
+        row the model's own choice; for a row of an encoder it is that of the whole target.
+
+    Raises:
+        VisformerError: the model predicts no next token, has no such head, or a setting is unknown.
+        EditError: the model does not let its weights be changed.
+        TraceError: there is no such attention.
+    """
+    _require_choice("how", how, ("zero", "mask"))
+    _require_choice("method", method, (None, "exact", "gradient"))
+    model._require_predictions()
+    trace = model.trace(source, target, to=to, record=(f"{path}.pattern", f"{path}.mask"))
+    allowed: NDArray[np.bool_] = _head_of(trace, f"{path}.mask", head).astype(bool)
+    text, whole = model.read_again(trace), path.startswith("encoder.")
+    exact = max(allowed.shape) <= EXACT_TOKENS if method is None else method == "exact"
+    values = np.zeros(allowed.shape)
+    if exact:
+        clean = next(model.log_probabilities([(text, ())])).astype(np.float64)
+        runs = ((text, _edit(how, path, head, cell)) for cell in _cells(allowed))
+        for (query, key), changed in zip(_cells(allowed), model.log_probabilities(runs), strict=True):
+            values[query, key] = (changed - clean).sum() if whole else changed[query] - clean[query]
+    else:
+        values = _first_order(model, text, f"{path}.pattern", head, how=how, whole=whole)
+    return WeightEffects(
+        np.where(allowed, values, 0.0),
+        np.asarray(_head_of(trace, f"{path}.pattern", head), dtype=np.float32),
+        "exact" if exact else "gradient",
+        how,
+        "target" if whole else "row",
+    )
+
+
+def _cells(allowed: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    for query, key in np.argwhere(allowed):
+        yield int(query), int(key)
+
+
+def _edit(how: str, path: str, head: int, cell: tuple[int, int]) -> "Edit":
+    from visformer.edits import Block, Zero
+
+    return (Zero if how == "zero" else Block)(path, head, *cell)
+
+
+def _first_order(model: "TracedModel", text: "Encoded", name: str, head: int, *, how: str, whole: bool) -> Floats:
+    """-a da at every cell; with the mask, plus what the other keys gain: each its share of a / (1 - a)."""
+    n = len(text.predicted)
+    objectives = [range(n)] if whole else [[row] for row in range(n)]
+    each = [found[name][head] for found in model.gate_gradients(((text, rows) for rows in objectives), [name])]
+    slopes: Floats = (each[0] if whole else np.stack([found[row] for row, found in enumerate(each)])).astype(np.float64)
+    if how == "zero":
+        return -slopes
+    pattern = next(model.recorded([text], [name]))[name][head].astype(np.float64)
+    others = slopes.sum(axis=1, keepdims=True) - slopes
+    found: Floats = -slopes + pattern / np.maximum(1 - pattern, 1e-6) * others
+    return found
+
+
+def _head_of(trace: "Trace", name: str, head: int) -> NDArray[np.generic]:
+    heads = trace[name].value
+    if not 0 <= head < len(heads):
+        raise VisformerError(
+            N_("{name} has no head {head}: they are numbered from 0 to {last}."),
+            name=name,
+            head=head,
+            last=len(heads) - 1,
+        )
+    return heads[head]  # type: ignore[no-any-return]
+
+
+def _require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    if value not in choices:
+        raise VisformerError(
+            N_("{name}={value!r} is unknown: choose one of {choices}."),
+            name=name,
+            value=value,
+            choices=", ".join(map(repr, choices)),
+        )

@@ -1,0 +1,165 @@
+"""Heads of known kinds, found by what they attend to on random tokens, where no meaning helps.
+
+Induction heads: Elhage et al. 2021 and Olsson et al. 2022 ("In-context Learning and Induction Heads"); duplicate token
+and previous token heads: Wang et al. 2023 (section 3); positional heads: Voita et al. 2019 (section 5.1).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.errors import N_, VisformerError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from visformer.adapters.base import TracedModel
+    from visformer.trace import Trace
+
+PERIODS = (7, 11, 15, 19)
+"""Tokens after which a random sequence recurs."""
+
+EACH = 8
+"""Sequences of each period."""
+
+LEAST = 0.3
+"""Least mean weight of a head with a label."""
+
+_BEFORE = 9  # up to so many random tokens come before, so that no position tells the place
+_OFFSETS = (-3, -2, 1, 2, 3)
+
+Ids = list[int]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """Random tokens that recur, or, for the null, others in place of those that would be repeated."""
+
+    ids: Ids
+    period: int
+    begin: int  # index in ``ids`` of the first token of the second time
+
+
+def known_heads(
+    model: "TracedModel", *, periods: Sequence[int] = PERIODS, each: int = EACH, least: float = LEAST, seed: int = 0
+) -> "pd.DataFrame":
+    """Find previous token, induction, duplicate token and positional heads in self-attention.
+
+    A label says what a head attends to on random tokens; on real text it may do something else, and a head of that name
+    need not cause what the name suggests.
+
+    Args:
+        model: any model that takes token ids.
+        periods: after how many tokens the random sequences recur.
+        each: sequences of each period.
+        least: least mean weight.
+        seed: of the tokens.
+
+    Returns:
+        One row for each head and label, the highest score first: stack, layer and head (from 0), label ("previous
+        token", "induction", "duplicate token", "positional"), offset (keys from the row, of "previous token" and
+        "positional", else 0), score (mean weight), first (mean weight of the same rows on the first token), null (the
+        same score where nothing recurs; for offsets the mean weight of the row's keys, as if they were shuffled),
+        null_high (the largest null of a sequence), n (sequences), found (the rule in words). Only those with a score of
+        at least ``least`` and above ``null_high``.
+
+    Raises:
+        VisformerError: a period is below 2, or there are no sequences.
+    """
+    import pandas as pd
+
+    if not periods or min(periods) < 2 or each < 1:
+        raise VisformerError(N_("Known heads need periods of at least 2 tokens, and at least one sequence of each."))
+    measured = _measured(model, periods, each, np.random.default_rng(seed), recurs=True)
+    null = _measured(model, periods, each, np.random.default_rng(seed), recurs=False)
+    rows = []
+    for (stack, layer, label, offset), (scores, first, shuffled) in measured.items():
+        without = null[stack, layer, label, offset][0] if label in ("induction", "duplicate token") else shuffled
+        for head in range(scores.shape[1]):
+            rows.append(
+                (stack, layer, head, label, offset, scores[:, head].mean(), first[:, head].mean(),
+                 without[:, head].mean(), without[:, head].max(), len(scores), _FOUND[label])
+            )  # fmt: skip
+    columns = ["stack", "layer", "head", "label", "offset", "score", "first", "null", "null_high", "n", "found"]
+    table = pd.DataFrame(rows, columns=columns)
+    table = table[(table["score"] >= least) & (table["score"] > table["null_high"])]
+    return table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+_FOUND = {
+    "induction": "weight on the token after the previous occurrence of the row's token, in random tokens that recur",
+    "duplicate token": "weight on the previous occurrence of the row's token, in random tokens that recur",
+    "previous token": "weight on the token before the row's, in random tokens",
+    "positional": "weight at this offset from the row, in random tokens",
+}
+
+
+def _measured(
+    model: "TracedModel", periods: Sequence[int], each: int, rng: np.random.Generator, *, recurs: bool
+) -> dict[tuple[str, int, str, int], tuple[Floats, Floats, Floats]]:
+    """Map (stack, layer, label, offset) to score, weight on the first token, shuffled score, (sequence, head) each."""
+    found: dict[tuple[str, int, str, int], list[tuple[Floats, Floats, Floats]]] = {}
+    sequences = [sequence for period in periods for sequence in _drawn(model, period, each, rng, recurs=recurs)]
+    for sequence, trace in zip(sequences, _traces(model, sequences), strict=True):
+        for name, tensor in trace.tensors.items():
+            part, layer, *_ = name.split(".")
+            stack = f"{part}.self_attn"
+            pattern = tensor.value.astype(np.float64)  # (head, query, key)
+            start = _start(trace, "src" if part == "encoder" else "tgt", sequence.ids)
+            for (label, offset), scores in _scores(pattern, start, sequence, causal=part == "decoder").items():
+                found.setdefault((stack, int(layer), label, offset), []).append(scores)
+    return {key: tuple(map(np.stack, zip(*rows, strict=True))) for key, rows in found.items()}  # type: ignore[misc]
+
+
+def _scores(
+    pattern: Floats, start: int, sequence: _Sequence, *, causal: bool
+) -> dict[tuple[str, int], tuple[Floats, Floats, Floats]]:
+    """Score the heads of one pattern, (head, query, key), whose sequence begins at ``start``."""
+    again = np.arange(start + sequence.begin, start + sequence.begin + sequence.period)
+    every = np.arange(start, start + len(sequence.ids))
+    cells = {("duplicate token", 0): (again, again - sequence.period)}
+    if causal:
+        cells["induction", 0] = (again, again - sequence.period + 1)
+    for offset in (-1, *_OFFSETS):
+        if not causal or offset < 0:
+            rows = every[(every + offset >= start) & (every + offset < start + len(sequence.ids))]
+            cells["previous token" if offset == -1 else "positional", offset] = (rows, rows + offset)
+    n_keys = np.arange(1, pattern.shape[1] + 1) if causal else np.full(pattern.shape[1], pattern.shape[2])
+    even = pattern.sum(axis=2) / n_keys  # (head, query): the mean weight of the keys that a row may attend to
+    return {
+        key: (pattern[:, rows, keys].mean(axis=1), pattern[:, rows, 0].mean(axis=1), even[:, rows].mean(axis=1))
+        for key, (rows, keys) in cells.items()
+    }
+
+
+def _drawn(
+    model: "TracedModel", period: int, each: int, rng: np.random.Generator, *, recurs: bool
+) -> Iterator[_Sequence]:
+    known = min(*model._known, len(model.tokenizer))
+    pool = np.flatnonzero(~np.array(model.text.is_special(range(known))))
+    for _ in range(each):
+        before = int(rng.integers(_BEFORE))
+        ids = rng.choice(pool, before + 2 * period, replace=len(pool) < before + 2 * period).tolist()
+        again = ids[before : before + period] if recurs else ids[before + period :]
+        yield _Sequence([*ids[: before + period], *again], period, before + period)
+
+
+def _traces(model: "TracedModel", sequences: Sequence[_Sequence]) -> "Iterator[Trace]":
+    """Trace the sequences, each between the special tokens that a text has, as source and as target."""
+    probe = model.trace("a", record=())
+    side = "tgt" if model.info.kind == "decoder" else "src"
+    ids, plain = probe.meta["ids"][side], [i for i, special in enumerate(probe.special[side]) if not special]
+    lead, trail = ids[: plain[0]], ids[plain[-1] + 1 :] if side == "src" else []
+    texts = [[*lead, *sequence.ids, *trail] for sequence in sequences]
+    targets = [sequence.ids for sequence in sequences] if model.info.kind == "encoder-decoder" else None
+    return model.trace_many(texts, targets, record=("*.self_attn.pattern",))
+
+
+def _start(trace: "Trace", side: str, ids: Ids) -> int:
+    """Where the sequence begins among the tokens."""
+    row = trace.meta["ids"][side]
+    return next(i for i in range(len(row)) if row[i : i + len(ids)] == ids)

@@ -1,0 +1,56 @@
+"""Edits of a running model: frozen, hashable and JSON-serialisable, so that they can be cache keys and parts of links.
+
+``where`` is the path of an attention, such as "decoder.0.cross_attn", or a glob that matches several. Layers, heads and
+token positions count from 0. In a notebook, a plain function ``(name, tensor) -> tensor`` is an edit, too: it is called
+with each tensor, (batch, ...), may change it in place, and returns it, also where it changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from visformer.edits.base import _Edit
+from visformer.edits.cells import Block, Open, Zero
+from visformer.edits.heads import SetHeads, Silence
+from visformer.edits.patch import Patch
+from visformer.edits.patterns import SetPattern, Shuffle, Uniform
+from visformer.errors import N_, EditError
+
+__all__ = [
+    "Block",
+    "Edit",
+    "Open",
+    "Patch",
+    "SetHeads",
+    "SetPattern",
+    "Shuffle",
+    "Silence",
+    "Uniform",
+    "Zero",
+    "from_json",
+]
+
+Edit = _Edit | Callable[[str, Tensor], Tensor]
+_KINDS: dict[str, type[_Edit]] = {
+    kind.__name__: kind for kind in (Silence, SetHeads, Block, Open, Zero, SetPattern, Uniform, Shuffle, Patch)
+}
+
+
+def from_json(data: dict[str, Any]) -> _Edit:
+    """Read an edit from the output of its ``to_json``.
+
+    Args:
+        data: a parsed JSON object.
+
+    Returns:
+        An edit equal to the original.
+
+    Raises:
+        EditError: ``data`` is not an edit.
+    """
+    try:
+        fields = dict(data)
+        return _KINDS[fields.pop("edit")](**fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise EditError(N_("{data} is not an edit: {reason}"), data=data, reason=error) from error
