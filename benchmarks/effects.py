@@ -33,8 +33,8 @@ def rows(effort: Effort) -> Iterator[Row]:
         for _ in range(PASSES):
             model.module(src, tgt).log_softmax(dim=-1)
 
-    zero = lambda: visformer.analysis.effects.head_effects(model, PAIRS)  # noqa: E731
-    gradient = lambda: visformer.analysis.effects.head_effects(model, PAIRS, method="gradient")  # noqa: E731
+    zero = lambda: visformer.analysis.head_effects(model, PAIRS)  # noqa: E731
+    gradient = lambda: visformer.analysis.head_effects(model, PAIRS, method="gradient")  # noqa: E731
     size = f"{len(PAIRS)} x {src.shape[1]}"
     yield Row(f"72 heads set to 0 / {PASSES} batched passes", size, compare(zero, passes, effort), goal=1.0)
     yield Row("gradient / 72 heads set to 0", size, compare(gradient, zero, effort), goal=0.2)

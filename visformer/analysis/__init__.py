@@ -16,7 +16,7 @@ from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
 from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import known_heads
-from visformer.analysis.methods import METHODS, Attribution, Method, attribution
+from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
 from visformer.analysis.needs import needed
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
@@ -42,6 +42,7 @@ __all__ = [
     "alti_plus",
     "attention_gradient",
     "attribution",
+    "attribution_of",
     "deletion",
     "direct_attribution",
     "empty_rows",

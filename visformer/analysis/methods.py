@@ -196,6 +196,31 @@ def attribution(
     if of == "model":
         return _of_model(model, source, target, METHODS[method], to)
     trace = model.trace(source, target, to=to, record=needed(model, method))
+    return attribution_of(trace, method=method, stack=stack, layer=layer, head=head)
+
+
+def attribution_of(
+    trace: Trace, *, method: str, stack: Where = "cross", layer: int | None = None, head: int | None = None
+) -> Attribution:
+    """Compute :func:`attribution` from a Trace, for the methods that do not run the model themselves.
+
+    Args:
+        trace: with what :func:`needed` names for the method.
+        method: "raw", "norm", "alti", "alti+" or "rollout".
+        stack: as for :func:`attribution`.
+        layer: as for :func:`attribution`.
+        head: as for :func:`attribution`.
+
+    Raises:
+        VisformerError: as for :func:`attribution`, or the method runs a model.
+        MissingTensor: a tensor was not recorded.
+        TraceError: norms are elsewhere in this family.
+    """
+    known = [name for name, one in METHODS.items() if one.of != "model"]
+    if method not in known:
+        raise VisformerError(N_("method={method!r} is none of {known}."), method=method, known=", ".join(known))
+    of = METHODS[method].of
+    _require(method, _PLACES[of], stack, layer=layer, head=head)
     if of == "shares":
         return _of_shares(trace, METHODS[method], stack)
     return _of_attention(trace, METHODS[method], stack, layer, head)
