@@ -47,7 +47,7 @@ LABELS = """() => {
   const drawn = []
   const own = CanvasRenderingContext2D.prototype.fillText
   CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    drawn.push({ text, bold: this.font.startsWith("600 12px"), y: place[1] })
+    drawn.push({ text, bold: this.font.startsWith("600 12px"), x: place[0], y: place[1] })
     return own.call(this, text, ...place)
   }
   window.map.repaint()
@@ -153,6 +153,23 @@ def test_a_step_that_there_is_not_is_left_to_the_page(bare):
 
 
 FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
+
+
+def test_the_play_begins_with_letters_that_become_tokens(bare):
+    trace = trace_of("en-zh")
+    page = mount(bare, trace)
+    letters = [letter for token, special in zip(trace.tokens["src"], trace.special["src"], strict=True)
+               if not special for letter in token]  # fmt: skip
+    drawn = {}
+    for seconds in ("0.01", "1.2", "2.19"):
+        page.get_by_role("slider", name="Where the play is").fill(seconds)
+        drawn[seconds] = [label for label in page.evaluate(LABELS) if label["text"] in {*letters, *trace.tokens["src"]}]
+    for seconds in ("0.01", "1.2"):
+        assert [label["text"] for label in drawn[seconds]][: len(letters)] == letters, "in reading order"
+    places = [[label["x"] for label in drawn[seconds]][: len(letters)] for seconds in ("0.01", "1.2")]
+    assert places[0] == sorted(places[0])
+    assert places[0] != places[1], "on their way"
+    assert [label["text"] for label in drawn["2.19"]][: len(trace.tokens["src"])] == [*trace.tokens["src"]]
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])

@@ -1,7 +1,5 @@
 """Methods side by side: each panel is the public function's result, and what a family does not allow is said."""
 
-from itertools import chain
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,7 @@ def trace_of(kind):
 def test_panels_are_what_the_methods_give(kind, part):
     trace = trace_of(kind)
     where = "cross" if part == "decoder" and "src" in trace.tokens else part
-    panels = [*chain.from_iterable(methods.methods(trace, part))]
+    panels = methods.methods(trace, part)
     path = [name for name in trace if name.endswith("cross_attn.pattern" if where == "cross" else "pattern")
             and name.startswith(part)][-1].removesuffix(".pattern")  # fmt: skip
     src, tgt = analysis.rollout(trace)
@@ -40,7 +38,7 @@ def test_panels_are_what_the_methods_give(kind, part):
 
 
 def test_rows_sum_to_one_but_for_what_comes_from_the_target():
-    weights, lengths, alti, rollout, plus = chain.from_iterable(methods.methods(trace_of("en-zh"), "decoder"))
+    weights, lengths, alti, rollout, plus = methods.methods(trace_of("en-zh"), "decoder")
     for panel in (weights, lengths, alti):
         np.testing.assert_allclose(panel.values.sum(axis=1), 1, atol=1e-5)
     assert alti.columns.texts[-1] == "residual stream"
@@ -49,7 +47,7 @@ def test_rows_sum_to_one_but_for_what_comes_from_the_target():
 
 
 def test_what_a_family_does_not_allow_is_left_out_with_its_reason():
-    panels = [*chain.from_iterable(methods.methods(trace_of("gptj"), "decoder"))]  # attention beside feed-forward
+    panels = methods.methods(trace_of("gptj"), "decoder")  # attention beside feed-forward
     assert len(panels) == 3
     assert "alti: " in panels[0].note
     assert "alti+: " in panels[0].note

@@ -1,7 +1,6 @@
 """Methods side by side: what each row takes from each token, by five measures that one pass gives."""
 
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -17,7 +16,6 @@ RECORD = (
 )
 """Globs over the tensors and weights that these pictures need."""
 
-_COLUMNS = (("raw", "norm", "alti"), ("rollout", "alti+"))
 _TITLES = {
     "raw": N_("weights, mean of the heads of layer {layer}"),
     "norm": N_("weights × values, layer {layer}"),
@@ -27,7 +25,7 @@ _TITLES = {
 }
 
 
-def methods(trace: Trace, part: str, gettext: Gettext = str) -> list[list[Panel]]:
+def methods(trace: Trace, part: str, gettext: Gettext = str) -> list[Panel]:
     """Draw the shares of each row on one scale, of the last layer and of all layers.
 
     Args:
@@ -36,21 +34,17 @@ def methods(trace: Trace, part: str, gettext: Gettext = str) -> list[list[Panel]
         gettext: translates titles and notes.
 
     Returns:
-        Two columns of panels. A method that this family does not allow is left out; the first panel says why.
+        A panel for each method; one that this family does not allow is left out, and the first panel says why.
     """
     where = "cross" if part == "decoder" and trace.tokens.get("src") else part
-    drawn, reasons = [], []
-    for names in _COLUMNS:
-        panels: list[Panel] = []
-        for name in names:
-            try:
-                panels.append(_drawn(trace, name, where, gettext))
-            except (MissingTensor, TraceError) as error:
-                reasons.append(f"{name}: {error.localized(gettext)}")
-        drawn.append(panels)
-    first = next(chain.from_iterable(drawn))
-    drawn[0][0] = replace(first, note=" ".join([first.note, *reasons]))
-    return [panels for panels in drawn if panels]
+    panels, reasons = [], []
+    for name in _TITLES:
+        try:
+            panels.append(_drawn(trace, name, where, gettext))
+        except (MissingTensor, TraceError) as error:
+            reasons.append(f"{name}: {error.localized(gettext)}")
+    first, *others = panels
+    return [replace(first, note=" ".join([first.note, *reasons])), *others]
 
 
 def _drawn(trace: Trace, name: str, where: str, gettext: Gettext) -> Panel:

@@ -12,6 +12,8 @@ const SLANT = Math.PI / 4.5
 const QUIET = 0.2 // opacity of lines around what has not been computed yet
 const APART = 17 // pixels between slanted tokens
 const [NAME, SMALL, TOKEN] = [12, 11, 13] // sizes of text
+const [LETTER, WIDE] = [8, 14] // pixels of a letter, and of a Chinese one, before they are tokens
+const GATHERED = 0.65 // share of the first stage after which the letters of each token are together
 
 /**
  * @param {HTMLCanvasElement} canvas
@@ -45,7 +47,9 @@ const isActive = ({ scene }, column, key) => scene.stage?.key === `${column.stac
 function paintColumn(pen, column) {
   const { context, theme, model } = pen
   paintTitle(pen, column)
-  paintTokens(pen, column, column.tokens, model.tokens[column.side], rowsShown(pen, column))
+  const shown = rowsShown(pen, column)
+  paintTokens(pen, column, column.tokens, model.tokens[column.side], shown)
+  if (isGathering(pen, column)) paintLetters(pen, column, column.tokens, shown)
   for (const strip of column.strips) paintStrip(pen, column, strip)
   for (const { rect, folded } of column.layers) if (!folded) paintGround(pen, rect)
   paintStream(pen, column)
@@ -53,9 +57,14 @@ function paintColumn(pen, column) {
   if (column.bars) paintPrediction(pen, column)
 }
 
+/** Whether the letters of a text become its tokens. */
+const isGathering = ({ scene: { stage } }, { stack }) => stage?.kind === "tokens" && stage.stack === stack
+
 /** How many input tokens are there: those written so far. */
-function rowsShown({ model, scene }, column) {
+function rowsShown(pen, column) {
+  const { model, scene } = pen
   const n = model.tokens[column.side].length
+  if (isGathering(pen, column)) return Math.max(0, (scene.share - GATHERED) / (1 - GATHERED)) * n
   if (!byWord(model, column)) return scene.progress(`${column.stack}.tokens`) * n
   return Math.min(n, scene.progress(`${column.stack}.tokens`) + Math.floor(scene.progress(`${column.stack}.back`)))
 }
@@ -98,6 +107,35 @@ function paintTokens({ context, theme, model }, column, rect, tokens, shown, fro
     context.textAlign = "center"
     context.fillText(shorten(context, token, column.slanted ? 62 : column.slot), 0, 0)
     context.restore()
+  })
+  context.globalAlpha = 1
+}
+
+/** The letters of a text on their way from where they are written to the tokens that they become; the first `shown` are there. */
+function paintLetters({ context, theme, model, scene }, { column: { side }, slot, centre }, { y, h }, shown) {
+  const way = Math.min(1, scene.share / GATHERED)
+  const eased = way * way * (3 - 2 * way)
+  const { tokens: { [side]: tokens }, words: { [side]: words }, special: { [side]: special } } = model
+  const texts = tokens.map((token, i) => (special[i] ? [] : Array.from(token, (letter) => ({ letter, width: letter > "\u2e7f" ? WIDE : LETTER }))))
+  const widths = texts.map((letters) => letters.reduce((sum, { width }) => sum + width, 0))
+  const spaces = tokens.map((token, i) => (i > 0 && words[i] !== words[i - 1] && /^[a-z0-9]/i.test(token) ? LETTER : 0))
+  const dense = Math.min(1, (tokens.length * slot) / [...widths, ...spaces].reduce((sum, width) => sum + width, 0))
+  context.font = `${TOKEN}px ${theme.font}`
+  context.textAlign = "center"
+  context.textBaseline = "middle"
+  context.fillStyle = theme.text
+  let from = centre(0) - slot / 2
+  texts.forEach((letters, i) => {
+    const close = Math.min(1, (slot - 4) / widths[i])
+    let to = centre(i) - (widths[i] * close) / 2
+    from += spaces[i] * dense
+    context.globalAlpha = Math.max(0, Math.min(1, 1 + i - shown))
+    for (const { letter, width } of letters) {
+      const [begin, end] = [from + (width * dense) / 2, to + (width * close) / 2]
+      context.fillText(letter, begin + (end - begin) * eased, y + h / 2)
+      from += width * dense
+      to += width * close
+    }
   })
   context.globalAlpha = 1
 }
