@@ -19,7 +19,7 @@ VIEWS = {
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
     "understand/head": ("head_view", ["steps", "joined", "silence"]),
-    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
+    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
 }
 """Page to the key of its switch and its views."""

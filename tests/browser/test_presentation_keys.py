@@ -113,12 +113,12 @@ def test_the_help_is_in_the_window_above_all_else_and_scrolls(present, size):
 def test_the_help_lists_the_keys_that_work_where_it_is_shown(present):
     page = present(guided=False)
     page.keyboard.press("?")
-    assert listed(page) == [*TURNS, *OWN, "← → ↑ ↓", "Shift + ← → ↑ ↓", *OF_EXPLORER]
+    assert listed(page) == [*TURNS, *OWN, "Space", "← → ↑ ↓", "Shift + ← → ↑ ↓", *OF_EXPLORER]
     assert page.locator("#present .vf-meanings .vf-key").count() > 5
     page.keyboard.press("p")
     page = present(guided=True)
     page.keyboard.press("?")
-    assert listed(page) == [*TURNS, *OWN, "Shift + ← → ↑ ↓", *OF_EXPLORER]
+    assert listed(page) == [*TURNS, *OWN, "Space", "Shift + ← → ↑ ↓", *OF_EXPLORER]
 
 
 def test_a_page_without_the_explorer_has_the_help_too(present):

@@ -59,11 +59,11 @@ _KEYS = (
     ("?", N_("show or hide this list")),
 )
 _PICTURE_KEYS = (
-    ("Space + −", N_("where there is a play: play and pause, zoom in and out")),
+    ("Space", N_("where there is a play: play and pause")),
     ("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),
 )
 _LESSON_PICTURE_KEYS = (
-    ("Space + −", N_("where there is a play: play and pause, zoom in and out")),
+    ("Space", N_("where there is a play: play and pause")),
     ("Shift + ← → ↑ ↓", N_("in a picture that was clicked: another cell")),
 )
 
