@@ -117,6 +117,10 @@ def test_other_panels_have_no_such_bar(chromium, trace):
     bare.close()
 
 
+AT_REST = "async (one) => { await Promise.all(one.getRootNode().getAnimations().map((each) => each.finished)) }"
+"""Wait until nothing moves: a row that comes in is fainter than it will be."""
+
+
 def test_it_plays_in_the_app_and_is_legible(visitor):
     page = visitor.page(width=1280, height=720)
     page.goto(f"{visitor.server}/head?stack=decoder&layer=1&head=1&query=3")
@@ -125,6 +129,7 @@ def test_it_plays_in_the_app_and_is_legible(visitor):
     for part in ("The query of “去”", "Divided by √32", "Masked: 3 of 6 keys", "Softmax"):
         button(page, "One step on").click()  # not on the clock: a loaded machine may be slower than a stage
         expect(page.locator(".vf-say").first).to_contain_text(part)
+    page.locator(".vf-say").first.evaluate(AT_REST)
     assert not examined(page)
 
 

@@ -288,7 +288,7 @@ STREAM = Picture(
     draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
-    name="sublayer", view="added", title=N_("One sublayer"), needs=RECORD, options=(STACK, AT, PART),
+    name="sublayer", view="added", title=N_("Sublayer"), needs=RECORD, options=(STACK, AT, PART),
     look_for=N_("The stream, what is added to it, and the LayerNorm of the sum. A few dimensions do most of the work."),
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], setting["part"])],
 )
@@ -307,7 +307,7 @@ SIMILAR = Picture(
     draw=lambda setting: similarities(setting.trace, setting.part, setting.gettext),
 )
 NORMS = Picture(
-    name="norms", view="norms", title=N_("Pre- and post-norm"), needs=RECORD, options=(STACK,), in_handouts=False,
+    name="norms", view="norms", title=N_("Norms"), needs=RECORD, options=(STACK,), in_handouts=False,
     look_for=N_("With post-norm each sum is normalised, so lengths stay level; with pre-norm the stream only grows."),
     draw=_norms,
 )
