@@ -211,6 +211,9 @@ def attribution_of(
         layer: as for :func:`attribution`.
         head: as for :func:`attribution`.
 
+    Returns:
+        The numbers with the tokens along both axes.
+
     Raises:
         VisformerError: as for :func:`attribution`, or the method runs a model.
         MissingTensor: a tensor was not recorded.
