@@ -86,7 +86,7 @@ async def perform(visitor: Visitor, task: Task, expected: Mapping[str, Expected]
         outcome.other.setdefault(task.then, []).append(answer.seconds)
         if not answer.rejected and answer.translation != wanted.translation:
             outcome.wrong[f"another translation on the page {task.then}"] += 1
-    await visitor.visit("")
+    await visitor.visit("attention")
 
 
 async def lone(address: str, tasks: Sequence[Task], expected: Mapping[str, Expected]) -> Outcome:

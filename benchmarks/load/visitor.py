@@ -81,7 +81,9 @@ class Visitor:
             open_timeout=TIMEOUT,
         )
         self.query = query
-        return await self._run(path=page)
+        answer = await self._run(path=page)
+        self._page = self._pages.get(page, "")
+        return answer
 
     async def close(self) -> None:
         """Disconnect."""

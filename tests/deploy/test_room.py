@@ -167,7 +167,8 @@ def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
         urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=20).close()
         run(enter(server.address, *texts, query=f"text={MARKER}", pages=("tokens", "decoding")))
     log = server.log.read_text()
-    assert '"GET / HTTP/1.1" 200' in log
+    assert '"GET / HTTP/1.1" 307' in log
+    assert '"GET /attention HTTP/1.1" 200' in log
     assert '"WebSocket /_stcore/stream" [accepted]' in log
     assert MARKER not in log
 
