@@ -29,7 +29,7 @@ def attention_of(module, *, pattern=lambda x: x, heads=lambda x: x, scores=lambd
 
 
 def log_probabilities(model, trace):
-    """Of every token at each row, (row, vocab) float64, one text in a pass of its own."""
+    """Return the log-probability of every token at each row, (row, vocab) float64; one text in a pass of its own."""
     ids = trace.meta["ids"]
     with torch.no_grad():
         given = [torch.tensor([ids[side]]) for side in ("src", "tgt") if ids.get(side)]
@@ -37,7 +37,7 @@ def log_probabilities(model, trace):
 
 
 def of_next(model, trace):
-    """Of what each row predicts, (row,) float64."""
+    """Return the log-probability of what each row predicts, (row,) float64."""
     logs = log_probabilities(model, trace)
     return logs[torch.arange(len(logs)), torch.tensor(trace.meta["ids"]["next"])].numpy()
 

@@ -39,7 +39,6 @@ MARKUP = """() => ({
 def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app):
     page = open_app(query=f"attention?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()
-    wait_until_done(page)  # on a new server, the model is loaded only now
     for declared in pages().values():
         go_to(page, declared.title)
         pictures = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"

@@ -1,6 +1,6 @@
 """The small drawing of the model in the side bar: what it shows, where one is in it, and its links."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -10,6 +10,7 @@ from tests.support import tiny_translator
 from visformer.app.session import url_state
 from visformer.app.widgets import here as drawn
 from visformer.pictures.registry.picture import pages
+from visformer.web.selection import Selection
 
 PLACES = {
     "attention": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},  # of start.json
@@ -32,6 +33,10 @@ def script(name):
 def link(app, target, end=""):
     page, query = here(app)["links"][target]
     return page, dict(parse_qsl(query + end, keep_blank_values=True))
+
+
+def test_links_leave_out_parts_of_a_selection():
+    assert {field.name for field in fields(Selection)} >= drawn._PLACE
 
 
 def test_every_page_shows_its_place(new_app):
