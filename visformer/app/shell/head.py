@@ -48,8 +48,11 @@ def draw(run: Run, screen: Screen) -> None:
     """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
     with screen.head:
         st.html(_TITLE.format(escape(screen.page.title)))
-        sharing.notice()
-        following.line()
+        # In a container that is always there: otherwise a new line moves all that follows, and for a moment the browser
+        # has the old presentation beside the new one.
+        with st.container(gap="xsmall", key="notices"):
+            sharing.notice()
+            following.line()
         in_lesson = lesson_panel.panel(run)
         if not registered()[screen.page.url_path].has_sentence:
             _without_sentence(run)
