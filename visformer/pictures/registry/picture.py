@@ -139,7 +139,7 @@ class Page:
     """
 
     name: str
-    section: Literal["see", "understand"]
+    section: Literal["see", "understand", "measure"]
     order: int
     title: str
     views: tuple[View, ...] = ()
@@ -172,7 +172,7 @@ def is_figure(drawn: object) -> bool:
     return hasattr(drawn, "to_plotly_json")
 
 
-SECTIONS = {"see": N_("See"), "understand": N_("Understand")}
+SECTIONS = {"see": N_("See"), "understand": N_("Understand"), "measure": N_("Measure")}
 
 
 @cache
