@@ -2,12 +2,13 @@
 
 import json
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import serving, visiting
-from tests.browser.support import go_to, state_of, submit, wait_for_panels, wait_until_done
+from tests.browser.support import address_of, go_to, state_of, submit, wait_for_panels, wait_until_done
 
 pytestmark = pytest.mark.browser
 
@@ -138,3 +139,13 @@ def test_the_way_back_to_a_lesson_is_named_whole(open_app):
     expect(back).to_be_visible()
     cut = "all => all.filter(({ scrollWidth, clientWidth }) => clientWidth && scrollWidth > clientWidth).length"
     assert back.locator("*").evaluate_all(cut) == 0
+
+
+def test_the_first_page_opens_in_a_tab_of_its_own(open_app):
+    page = open_app(query="attention?text=I+like+cats.")
+    with page.context.expect_page() as opened:
+        page.get_by_test_id("stPageLink-NavLink").filter(has_text="The whole model").click(modifiers=["ControlOrMeta"])
+    opened.value.wait_for_url("**/?*")
+    expect(opened.value.locator("canvas.vf-model")).to_be_visible()
+    assert address_of(opened.value)["text"] == "I like cats."
+    assert urlsplit(page.url).path == "/attention"

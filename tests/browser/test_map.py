@@ -47,7 +47,7 @@ LABELS = """() => {
   const drawn = []
   const own = CanvasRenderingContext2D.prototype.fillText
   CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    drawn.push({ text, bold: this.font.startsWith("600 12px"), x: place[0], y: place[1] })
+    drawn.push({ text, bold: /^600 1[24]px/.test(this.font), x: place[0], y: place[1] })
     return own.call(this, text, ...place)
   }
   window.map.repaint()
@@ -290,7 +290,7 @@ def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
     assert said[0] == f"The text is cut into {len(trace.tokens['src'])} tokens."
     check_predictions(said, predictions(trace))
     first, *words, last = trace.tokens["next"]
-    assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone." in said
+    assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone. It asks for Chinese." in said
     written = [words for words in said if "is written, and goes" in words]
     assert [one[1 : one.index("”")] for one in written] == [first, *words]
     assert said[-2] == f"“{last}” ends the text."
@@ -319,7 +319,7 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     page.evaluate(FRAMES, 3)
     assert 0 <= stopped == float(slider.input_value()) < 5
     page.keyboard.press("PageDown")
-    assert said_by(page).startswith("Each token becomes a vector of 256 numbers.")
+    assert said_by(page).startswith("Each token becomes a vector: a list of 256 numbers.")
     slider.fill("1e9")
 
 

@@ -261,7 +261,9 @@ def expected_stages(model, shown):
         parts = ["tokens", *(strip["name"] for strip in column["strips"] if strip["name"] != "input")]
         whole = [*((part, f"{stack}.{part}") for part in parts), *blocks]
         whole += [("memory", "encoder.memory")] * (stack == "encoder" and len(model["columns"]) == 2)
-        whole += [("logits", f"{stack}.softmax")] * (column["side"] == "tgt" and bool(model["steps"]))
+        predicts = column["side"] == "tgt" and bool(model["steps"])
+        whole += [("logits", f"{stack}.softmax")] * predicts
+        whole += [("done", f"{stack}.done")] * (column is model["columns"][-1] and not predicts)
         stages += [(kind, key, None) for kind, key in whole]
     return stages
 
@@ -381,7 +383,7 @@ zooms = st.fixed_dictionaries(
 
 
 def check_inside_picture(view, size, closest=60):
-    assert 1 <= view["scale"] <= closest
+    assert 1 - 1e-9 <= view["scale"] <= closest
     for axis, length in (("x", size["width"]), ("y", size["height"])):
         assert -1e-6 <= view[axis] <= length - length / view["scale"] + 1e-6
 
@@ -439,3 +441,29 @@ def test_the_path_to_a_place_names_each_place_around_it(bare, model, room, chose
     for n, one in enumerate(zoom["path"][:-1], start=1):
         assert one == {"stack": place["stack"], **{name: place[name] for names in named[:n] for name in names}}
     assert zoom["around"] == (zoom["path"][-2] if len(named) > 1 else None)
+
+
+FOLLOWED = """
+  const { layoutMap } = await import("./map/layout.js")
+  const { lengthOf, stagesOf } = await import("./map/timeline.js")
+  const layout = layoutMap(args.model, args.room)
+  const stages = stagesOf(args.model, layout.columns)
+  const end = lengthOf(stages)
+  const times = [...args.shares.map((share) => share * end), ...stages.map(({ start }) => start)]
+  const view = (time) => m.followed(stages, time, layout)
+  return {
+    views: times.map(view), later: times.map((time) => view(time + 1e-5)), rest: view(Infinity), last: view(end - 1e-6),
+    size: { width: layout.width, height: layout.height },
+  }
+"""
+
+
+@FAST
+@given(models(), rooms, shares)
+def test_the_play_is_followed_inside_the_picture_without_a_jump_and_ends_with_the_whole(bare, model, room, shares):
+    found = bare.run("map/zoom.js", FOLLOWED, {"model": model, "room": room, "shares": [*shares]})
+    for view, later in zip(found["views"], found["later"], strict=True):
+        check_inside_picture(view, found["size"], closest=2.2)
+        assert all(abs(view[name] - later[name]) < 0.1 for name in ("x", "y", "scale"))
+    assert found["rest"] == {"x": 0, "y": 0, "scale": 1}
+    assert close(found["last"], found["rest"])

@@ -27,7 +27,7 @@ MOUNT = """
 TITLE, SAY = "Who reads whom", "Each row is a token of the translation, each column a token of the sentence."
 STACKS = ["encoder.self_attn", "decoder.self_attn"]
 TAKEN = count()  # no test waits for a step of the one before
-OWN = ["n", "q", "p", "Esc", "?"]
+OWN = ["t", "n", "q", "p", "Esc", "?"]
 TURNS = ["→ ↓ PageDown", "← ↑ PageUp"]
 OF_EXPLORER = [*"svmlowx", "+ − 0"]
 
@@ -45,7 +45,15 @@ def present(bare):
             "words": {name: str(text) for name, text in presenting._WORDS.items()},
             "keys": (presenting._LESSON_TURNS if guided else presenting._TURNS) + presenting._KEYS,
             "picture_keys": presenting._LESSON_PICTURE_KEYS if guided else presenting._PICTURE_KEYS,
-            **{"tables": [], "place": "page 1/4", "at": "1/4", "note": "", "guided": guided, "taken": next(TAKEN)},
+            **{
+                "tables": [],
+                "place": "page 1/4",
+                "at": "1/4",
+                "note": "",
+                "typed": "I like cats.",
+                "guided": guided,
+                "taken": next(TAKEN),
+            },
             **texts,
         }
         page.add_style_tag(content=stylesheet("presentation/present.css"))

@@ -32,9 +32,12 @@ SMALL = 0.01
 UNTRAINED = {"post": N_("untrained, post-norm"), "pre": N_("untrained, pre-norm")}
 """The two placements of layer norm that untrained models are available with."""
 
+KINDS = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
+"""The sublayers in tensor names, by their names on the page and in links."""
+
 _SIDE = {"encoder": "src", "decoder": "tgt"}
 _SUBLAYERS = {"encoder": ("self", "ffn"), "decoder": ("self", "cross", "ffn")}
-_OUT = {"self": "self_attn.out", "cross": "cross_attn.out", "ffn": "ffn.out"}
+_OUT = {part: f"{kind}.out" for part, kind in KINDS.items()}
 _SUM = {"self": "attn_sum", "cross": "cross_sum", "ffn": "ffn_sum"}
 _BEFORE = {"self": ("resid_pre",), "cross": ("resid_self",), "ffn": ("resid_cross", "resid_self")}
 _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}

@@ -71,15 +71,16 @@ _TEXT = {
     "in_head": N_("Head {head}: “{query}” reads most “{key}” ({weight})."),
     "about_head": N_("Click to follow it, double-click to zoom in."),
     "about_ffn": N_("After it, the vectors of the stream are {norm} long on average."),
-    "about_block": N_("Every sublayer: {block}."),
+    "about_block": N_("Every sublayer: {block}; x enters it, f(x) is what it computes, LN is layer norm."),
+    "about_special": N_("{token} is no part of the text: the model marks a beginning or an end with it."),
     "about_lacks": N_("It is not shown here: {reason}."),
     "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
     "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
     "at_rest_touch": N_("The lines follow {head}. Tap a head to follow another."),
     "say_tokens": N_("The text is cut into {n} tokens."),
-    "say_embed": N_("Each token becomes a vector of {d_model} numbers."),
+    "say_embed": N_("Each token becomes a vector: a list of {d_model} numbers."),
     "say_position": N_("What tells the places apart is added: without it, the order of the words would be lost."),
-    "say_encoder_self_attn": N_("Encoder, layer {layer}: every token reads every other."),
+    "say_encoder_self_attn": N_("Encoder, layer {layer}: in {heads} heads, every token reads every other."),
     "say_decoder_self_attn": N_("Layer {layer}: each token reads itself and those before it."),
     "say_cross_attn": N_("Layer {layer}: each token reads the source."),
     "say_ffn": N_("Feed-forward, layer {layer}: each token by itself. The vectors are {norm} long on average."),
@@ -94,8 +95,12 @@ _TEXT = {
     "say_softmax": N_("Softmax: “{next}” gets {probability}."),
     "say_back": N_("“{next}” is written, and goes back in as the next input."),
     "say_end": N_("“{next}” ends the text."),
+    "say_done": N_("The last layer is done: one vector for each token, which now holds what it read in the others."),
     "say_logits": N_("Softmax at the last token: “{next}” would follow with {probability}."),
 }
+
+_ASKS = {"zh": N_("It asks for Chinese."), "en": N_("It asks for English.")}
+"""What the first token of the decoder's input tells a translator, by the language."""
 
 
 def pack_map(
@@ -120,13 +125,14 @@ def pack_map(
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
     """
-    numbers = Numbers()
+    numbers, asked = Numbers(), _ASKS.get(str(trace.meta.get("to")))
     stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}
     header = {
         **heads_of(trace, numbers, gettext, focus, focus_bytes=FOCUS_BYTES),
         "columns": [_column(trace, stack, layers, numbers, gettext) for stack, layers in stacks.items() if layers],
         "steps": _steps(trace),
         "forced": bool(trace.meta.get("forced")),
+        "asks": gettext(asked) if asked else "",
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
         "ramps": RAMPS,
         "symbols": SYMBOLS,

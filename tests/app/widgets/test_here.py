@@ -50,7 +50,9 @@ def test_every_page_shows_its_place(new_app):
 
 def test_a_view_of_one_layer_shows_that_layer(new_app):
     app = new_app(page="understand/block", block_view="added", block_stack="decoder", block_layer="2")
-    assert here(app)["here"] == {"where": "layer", "stack": "decoder", "layer": 1}
+    assert here(app)["here"] == {"where": "layer", "stack": "decoder", "kind": "self_attn", "layer": 1}
+    app = new_app(page="understand/block", block_view="added", block_layer="2", block_part_encoder="ffn")
+    assert here(app)["here"] == {"where": "layer", "stack": "encoder", "kind": "ffn", "layer": 1}
 
 
 def test_the_selection_is_where_one_is(new_app):

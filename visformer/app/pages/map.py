@@ -16,6 +16,7 @@ from visformer.app.widgets import controls, downloads, here, unavailable
 from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
+from visformer.pictures.block import KINDS
 from visformer.pictures.cell import RECORD as CELL
 from visformer.pictures.cell import cell
 from visformer.pictures.head import Place
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # numpy
 
 _ZOOM: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
 _HAS_MOVED = Slot("map_has_moved", False)  # whether the address is to be replaced
-_PARTS = {"self_attn": "self", "cross_attn": "cross", "ffn": "ffn"}  # on the page of the block
+_PARTS = {kind: part for part, kind in KINDS.items()}
 
 
 def draw() -> None:
@@ -38,6 +39,7 @@ def draw() -> None:
     if run.current().trace is not None:
         with above:
             controls.look_for(boxes.gettext()(MAP.look_for))
+            run.current().caption = ""  # in a presentation the picture's own line has its place
             lesson_panel.invitation()
 
 

@@ -1,5 +1,6 @@
 """Presentation mode: the captions over the picture, the next step, and a QR code of the address for the room."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -7,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from visformer.app.presentation import following
-from visformer.app.session import address, presentation_steps, url_state
-from visformer.app.session.boxes import gettext, source
+from visformer.app.session import address, boxes, presentation_steps, url_state
+from visformer.app.session.boxes import gettext
 from visformer.app.session.page import current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
@@ -31,6 +32,9 @@ _WORDS = {
     "back_about": N_("Back (←, PageUp)"),
     "on": "→",
     "on_about": N_("Next (→, PageDown)"),
+    "type": N_("Sentence"),
+    "type_about": N_("Type another sentence (t)"),
+    "type_label": N_("Another sentence: Enter shows it, Esc keeps the one before"),
     "noted": N_("Note"),
     "noted_about": N_("Show or hide your note (n)"),
     "show-code": N_("QR code"),
@@ -52,6 +56,7 @@ _WORDS = {
 _TURNS = (("→ ↓ PageDown", N_("next step, then the next page")), ("← ↑ PageUp", N_("one step back")))
 _LESSON_TURNS = (("→ ↓ PageDown", N_("next step of the lesson")), ("← ↑ PageUp", N_("one step back")))
 _KEYS = (
+    ("t", N_("type another sentence")),
     ("n", N_("your note for this step")),
     ("q", N_("the address as a QR code")),
     ("p", N_("end the presentation")),
@@ -68,10 +73,16 @@ _LESSON_PICTURE_KEYS = (
 )
 
 
-def bar(run: Run, outcome: str) -> None:
-    """Draw the button, with the data of a presentation; ``outcome``: the translation, or why there is none."""
+def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
+    """Draw the button, with the data of a presentation.
+
+    Args:
+        run: what the page shows.
+        outcome: the translation, or why there is none.
+        on_type: called with a sentence that the presenter typed.
+    """
     _ = gettext()
-    page, sentence, steps = current_page(), source().strip(), run.steps
+    page, sentence, steps = current_page(), boxes.source().strip(), run.steps
     keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + _KEYS
     picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
     shown = {
@@ -89,12 +100,13 @@ def bar(run: Run, outcome: str) -> None:
         "guided": steps.is_guided,
         "taken": _TAKEN.get(),
         "note": steps.note,
+        "typed": boxes.source() if pages()[page].has_sentence else None,
         "room": following.room(),
     }
     if _HAS_CODE.get():
         shown["code"] = code()
     presentation_steps.arrive()
-    presentation(shown, on_step=step, on_ask=ask, on_room=following.take_up)
+    presentation(shown, on_step=step, on_ask=ask, on_type=on_type, on_room=following.take_up)
 
 
 def step(direction: int) -> None:

@@ -132,6 +132,12 @@ def _typed(kind: str) -> None:
         boxes.forget_target()
 
 
+def _enter(sentence: str) -> None:
+    """Take a sentence that was typed elsewhere than in the box."""
+    boxes.SOURCE_BOX.set(sentence)
+    _typed(_kind())
+
+
 def _kind() -> str:
     """Return the kind of the chosen model; until it is known, "encoder-decoder"."""
     try:
@@ -185,7 +191,7 @@ def _hints(trace: "Trace") -> list[str]:
 def _ways(run: Run, outcome: str = "") -> None:
     """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
     doubt = _doubt(run.trace) if run.trace is not None else ""
-    sharing.bar(run, "    ".join(filter(None, (outcome, doubt))))
+    sharing.bar(run, "    ".join(filter(None, (outcome, doubt))), on_type=_enter)
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(
         _("Language"),

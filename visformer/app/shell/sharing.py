@@ -1,5 +1,6 @@
 """Sharing the page as a link, or as a file where a link would be too long; and remarks on what was ignored in one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -29,10 +30,10 @@ def notice() -> None:
         st.button(_("Dismiss"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
 
 
-def bar(run: Run, outcome: str = "") -> None:
+def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     """Draw the button that copies a link to the page, the presentation's buttons, and the popover for files.
 
-    A presentation shows ``outcome`` above its picture, after the sentence.
+    A presentation shows ``outcome`` above its picture, after the sentence; ``on_type`` takes one that is typed there.
     """
     _ = gettext()
     shown = address.current(run)
@@ -45,7 +46,7 @@ def bar(run: Run, outcome: str = "") -> None:
     if not shown.fits:
         words["refused"] = _("These texts are too long for a link: save them as a file.")
     link_button(words)
-    presenting.bar(run, outcome)
+    presenting.bar(run, outcome, on_type)
     box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)
     if not box.open:
         return

@@ -242,18 +242,21 @@ def presentation(
     *,
     on_step: Callable[[int], None],
     on_ask: Callable[[str], None],
+    on_type: Callable[[str], None],
     on_room: Callable[[object], None],
 ) -> None:
     """Draw the button of presentation mode, which hides all but the picture and its captions.
 
     Args:
         shown: "words" on its buttons; "title", "sentence", "caption" and "task" over the picture; "over": there is only
-            text; "place" and "at": the step's id and its text; "keys" for its help, "picture_keys" where there is a
-            picture; "note": the suggested presenter's note; "guided": whether the views take no steps of their own;
-            "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
+            text; "typed": what the sentence box holds, None where the page has none; "place" and "at": the step's id
+            and its text; "keys" for its help, "picture_keys" where there is a picture; "note": the suggested
+            presenter's note; "guided": whether the views take no steps of their own; "code": see
+            :func:`visformer.app.presentation.presenting.code`; "room": see
             :func:`visformer.app.presentation.following.room`.
         on_step: called with 1 or -1 before the page reruns.
         on_ask: called with "code", "follow", "stop", or "" once the code is closed.
+        on_type: called with a sentence that was typed.
         on_room: called with the key of a room that the browser kept.
     """
     with st.container(gap=None, width="content"):  # feeds take up no room
@@ -261,6 +264,7 @@ def presentation(
         acts: dict[str, Callable[[Any], None]] = {
             "step": lambda step: on_step(step) if step in (1, -1) else None,
             "ask": lambda what: on_ask(str(what or "")),
+            "type": lambda sentence: on_type(str(sentence)),
             "room": on_room,
         }
         _mount(_PRESENT, _PRESENTATION, acts, width="content")

@@ -12,6 +12,7 @@ from visformer.app.session.page import current_page
 from visformer.app.widgets import component, controls
 from visformer.errors import N_, VisformerError
 from visformer.model.positions import POSITIONS
+from visformer.pictures.block import KINDS
 from visformer.pictures.registry.picture import Page, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS, short_name
@@ -97,8 +98,10 @@ def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
     if page.where == "layer":
         view = page.view(choices.get(f"{page.name}_view") or page.views[0].view)
         layer = int(choices.get(f"{page.name}_layer") or 1) - 1
-        has_layer = any(option.name == "layer" for option in view.options)
-        return {"stack": choices.get(f"{page.name}_stack") or stacks[0], "layer": layer if has_layer else None}
+        stack, options = choices.get(f"{page.name}_stack") or stacks[0], {option.name for option in view.options}
+        part = choices.get(f"{page.name}_part_{stack}") or "self"
+        kind = KINDS.get(part) if "part" in options else None
+        return {"stack": stack, "kind": kind, "layer": layer if "layer" in options else None}
     return {}
 
 

@@ -57,14 +57,14 @@ export class Captions {
     const column = layout.columns.find((one) => one.stack === stack)
     const tokens = model.tokens[column.side]
     const layer = stage.layer === null ? "" : stage.layer + 1
-    const values = { layer, n: tokens.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "" }
+    const values = { layer, n: tokens.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "", heads: column.heads(kind) }
     if (word !== null) values.next = model.tokens.next[word]
     if (plays && word && layer) return fill(text.say_word_layers, values)
     const name = word !== null && layer ? (word || kind !== "self_attn" ? `word_${kind}` : "first_self_attn") : kind === "self_attn" ? `${stack}_self_attn` : kind
     if (kind === "ffn" && word === null) values.norm = this.length(column, stage)
     if (kind === "softmax" || kind === "logits") Object.assign(values, this.following(word))
     if (kind === "ffn" && values.norm === null) return fill(text.say_ffn_plain, values)
-    return paragraph(fill(text[`say_${name}`], values), this.reads(place, word))
+    return paragraph(fill(text[`say_${name}`], values), kind === "start" ? model.asks : this.reads(place, word))
   }
 
   length(column, { layer }) {
@@ -118,7 +118,8 @@ export class Captions {
   /** What is under the pointer. */
   ofPlace(place) {
     const { text, model } = this
-    const { column, sublayer, head, strip, row } = place
+    const { column, sublayer, head, strip, row, title } = place
+    if (title) return this.ofBlock(column)
     if (strip) return `${text[strip.name]}: ${fill(text.about_strip, { ...strip, n: strip.shape[0] })}`
     if (place.cell) return fill(text.about_cell, valuesOf(model, place.cell))
     if (head) {
@@ -128,10 +129,21 @@ export class Captions {
     if (sublayer) {
       const name = `${text[column.stack]} · ${fill(text.layer, { layer: sublayer.layer + 1 })} · ${text[sublayer.kind]}.`
       if (sublayer.lacks) return paragraph(name, this.why(sublayer))
-      const block = column.column.block && fill(text.about_block, column.column)
-      return paragraph(name, block, sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
+      return paragraph(name, this.ofBlock(column), sublayer.norms ? fill(text.about_ffn, { norm: meanOf(sublayer.norms).toPrecision(3) }) : "")
     }
-    const tokens = place.next ? model.tokens.next : model.tokens[column.side]
-    return tokens[row] ?? ""
+    return this.ofToken(place.next ? "next" : column.side, row)
+  }
+
+  /** What every sublayer of a stack computes. */
+  ofBlock({ column: { block } }) {
+    return block && fill(this.text.about_block, { block })
+  }
+
+  ofToken(side, row) {
+    const { model, text } = this
+    const token = model.tokens[side][row]
+    if (token === undefined || !model.special[side][row]) return token ?? ""
+    const begins = side === "tgt" && row === 0 ? model.asks : ""
+    return paragraph(fill(text.about_special, { token }), begins)
   }
 }

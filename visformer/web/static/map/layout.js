@@ -6,26 +6,28 @@
 
 const BETWEEN = 54 // pixels between encoder and decoder
 const WIDEST = 640 // maximum width of a column
-const [LABEL, SMALL_LABEL] = [118, 104] // width of the names beside the blocks, and in columns below ROOMY
+const [LARGE_LABEL, LABEL, SMALL_LABEL] = [136, 118, 104] // width of the names beside the blocks, in columns from LARGE on, and below ROOMY
 const ROOMY = 420
 const STREAM = 14 // width of the residual stream, left of the blocks
 const NARROW = 310 // narrower columns have their names above the blocks
 const NAME = 16 // height of such a name
-const LINES = 40 // height of the lines below the tokens
-const TOKENS = 22
-const SLANTED = 42 // height of the tokens if they have to be slanted
-const STRIP = 11
+export const LINES = 40 // height of the lines below the tokens
+const LARGE = 520 // columns from here on have larger text
+const [SIZES, LARGE_SIZES] = [{ name: 12, small: 11, token: 13 }, { name: 14, small: 12, token: 16 }] // of text
+const [TOKENS, LARGE_TOKENS] = [22, 26]
+const [SLANTED, LARGE_SLANTED] = [42, 48] // height of the tokens if they have to be slanted
+const [STRIP, LARGE_STRIP] = [11, 14]
 export const FFN = 17
 const GAP = 4 // between sublayers
 const APART = 6 // between layers
 const PAD = 3 // around heads
 const [SMALLEST, LARGEST] = [16, 66] // heights of a head
-const WIDE = 2.3 // how much wider than high a head may be
+const WIDE = 2.8 // how much wider than high a head may be
 const TALL = 1.5 // of the room: up to this height no layer is left out
 const FEWEST = 4 // layers that are shown at any height
 const FOLDED = 22 // height of the layers left out
 const IN_ROW = 16 // maximum heads side by side
-const BAR = 15 // height of a candidate
+const [BAR, LARGE_BAR] = [15, 18] // height of a candidate
 const [FEW, MANY] = [3, 5] // candidates in little room, and in much
 const MUCH = 600 // height
 const MEMORY = 26 // height of the path of the memory above the encoder
@@ -61,16 +63,19 @@ export function layoutMap(model, { width, height }, wanted = null) {
 /** What does not depend on the size of heads. */
 function frameOf(model, column, { x, w, candidates }) {
   const narrow = w < NARROW
-  const label = narrow ? 0 : w < ROOMY ? SMALL_LABEL : LABEL
-  const inner = { x: x + STREAM + label, w: w - STREAM - label }
+  const large = w >= LARGE
+  const sizes = large ? LARGE_SIZES : SIZES
+  const label = narrow ? 0 : large ? LARGE_LABEL : w < ROOMY ? SMALL_LABEL : LABEL
+  const inner = { x: x + STREAM + label, w: w - STREAM - label - 1 } // a frame around it is inside the column
   const tokens = model.tokens[column.side]
   const predicts = column.side === "tgt" && model.steps.length > 0
   const slot = Math.min(SLOT, inner.w / tokens.length)
   const written = [...tokens, ...(predicts ? model.tokens.next : [])]
-  const slanted = written.some((token) => widthOf(token) > slot - 4)
+  const slanted = written.some((token) => (widthOf(token) * sizes.token) / SIZES.token > slot - 4)
   const shape = (kind) => model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)?.shape ?? []
   const heads = (kind) => shape(kind)[1] ?? 0
-  return { column, x, w, narrow, inner, slot, slanted, row: slanted ? SLANTED : TOKENS, predicts, candidates, shape, heads }
+  const [row, strip, bar] = large ? [slanted ? LARGE_SLANTED : LARGE_TOKENS, LARGE_STRIP, LARGE_BAR] : [slanted ? SLANTED : TOKENS, STRIP, BAR]
+  return { column, x, w, narrow, sizes, inner, slot, slanted, row, strip, bar, predicts, candidates, shape, heads }
 }
 
 const perRow = (n) => Math.ceil(n / Math.ceil(n / IN_ROW))
@@ -89,9 +94,9 @@ function heightOfLayers(frame, layers, side) {
 }
 
 /** The height of all but the layers. */
-function around({ column, row, predicts, candidates }) {
-  const below = LINES + row + column.strips.length * (STRIP + 2) + APART
-  return below + (predicts ? row + candidates * BAR + APART : MEMORY)
+function around({ column, row, strip, bar, predicts, candidates }) {
+  const below = LINES + row + column.strips.length * (strip + 2) + APART
+  return below + (predicts ? row + candidates * bar + APART : MEMORY)
 }
 
 /** The largest height of heads at which all layers fit or, where that is too small, at which the first and last do. */
@@ -131,7 +136,7 @@ function place(frame, side, shown) {
   }
   const placed = { ...frame, stack: column.stack, side: column.side, centre: (i) => inner.x + (i + 0.5) * slot }
   placed.tokens = stacked(row)
-  placed.strips = column.strips.map((strip) => ({ ...strip, rect: stacked(STRIP, 2) }))
+  placed.strips = column.strips.map((strip) => ({ ...strip, rect: stacked(frame.strip, 2) }))
   y += APART
   placed.layers = shown.map((layer) => {
     if (layer.folded) return { ...layer, rect: stacked(FOLDED, APART) }
@@ -146,7 +151,7 @@ function place(frame, side, shown) {
   })
   placed.top = { x: inner.x, y: y - APART, w: inner.w, h: 0 }
   if (frame.predicts) {
-    placed.bars = stacked(frame.candidates * BAR, APART)
+    placed.bars = stacked(frame.candidates * frame.bar, APART)
     placed.next = stacked(row)
   } else y += MEMORY
   return { column: placed, tall: y }
@@ -177,13 +182,14 @@ function shift(column, total) {
   }
 }
 
-/** What lies at a point: {column, sublayer, head?}, {column, strip} or {column, row} (of tokens); null: nothing. */
+/** What lies at a point: {column, sublayer, head?}, {column, strip}, {column, row} (of tokens) or {column, title}; null: nothing. */
 export function under(layout, x, y) {
   const inside = (rect) => rect && x >= rect.x && x <= rect.x + rect.w && y >= rect.y && y <= rect.y + rect.h
   for (const column of layout.columns) {
     const row = Math.floor((x - column.inner.x) / column.slot)
     if (inside(column.next)) return { column, row, next: true }
     if (inside(column.tokens)) return { column, row }
+    if (!column.narrow && inside({ x: column.x, y: column.tokens.y, w: column.inner.x - column.x, h: column.tokens.h + LINES })) return { column, title: true }
     const strip = column.strips.find(({ rect }) => inside(rect))
     if (strip) return { column, strip }
     for (const { sublayers = [] } of column.layers) {

@@ -17,7 +17,7 @@ import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
 import { Places, headOf } from "./places.js"
 import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
-import { WHOLE, around, between, viewOf, zoomed } from "./zoom.js"
+import { WHOLE, around, between, followed, viewOf, zoomed } from "./zoom.js"
 
 const SPEEDS = [0.5, 1, 2, 4]
 const ZOOMING = 500 // milliseconds
@@ -45,20 +45,22 @@ class MapView {
     this.host = host
     this.time = Infinity // at rest: everything has been computed
     this.speed = 1
-    this.view = WHOLE
+    this.view = WHOLE // that the visitor chose
+    this.seen = WHOLE // that is painted
     this.place = null // what one has zoomed in on
     this.cursor = null // the cell that the arrow keys are at, in a head
     this.given = null // the place's message
     this.resting = new Rest((place) => this.host.onZoom?.(place))
     this.hovered = null
     this.row = 0
+    this.hasPlayed = STAGE.lastStep.direction < 0 // a presentation that comes back from the next page
     this.build(element)
     const resized = () => this.resized()
     this.leave = enter(this.root, {
       resized,
       staged: resized,
       repaint: () => this.repaint(),
-      step: (direction) => this.step(direction),
+      step: (direction, guided) => (!guided && direction > 0 && this.begin()) || this.step(direction),
       act: (event) => this.actOf(event),
       whole: true,
     })
@@ -120,8 +122,9 @@ class MapView {
       this.thumbnails = new Thumbnails()
       this.focus = message.focus
       cancelAnimationFrame(this.frame) // the layout is still that of another model
-      cancelAnimationFrame(this.zooming)
+      this.stopZooming()
       Object.assign(this, { frame: null, time: Infinity, view: WHOLE, place: null, cursor: null, hovered: null, row: 0 })
+      if (this.painted) this.hasPlayed = false
     }
     const { text } = this.model
     this.root.lang = text.lang
@@ -169,7 +172,7 @@ class MapView {
     if (!given) return
     const at = `${given.opened} ${model.trace}`
     if (this.settled === at) return
-    cancelAnimationFrame(this.zooming)
+    this.stopZooming()
     this.resting.known = given.zoom
     Object.assign(this, { settled: at, place: readPlace(given.zoom), cursor: null, view: WHOLE })
   }
@@ -192,11 +195,17 @@ class MapView {
     const scene = sceneAt(stages, this.shown)
     const focus = scene.stage ? this.captions.headOf(scene.stage, this.focus) : this.focus
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
-    this.painted = { model, layout, theme, view, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell }
+    this.seen = this.isFollowing ? followed(stages, this.shown, layout) : view
+    this.painted = { model, layout, theme, view: this.seen, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell }
     atScale(this.keep.scale, () => paintMap(this.canvas, this.painted))
     this.tell(scene, focus)
     this.keep.painted()
     this.root.dataset.painted = this.model.revision
+  }
+
+  /** Whether the picture goes where the play is: for those far away, until one zooms oneself. */
+  get isFollowing() {
+    return STAGE.on && this.view.scale <= 1 && !this.zooming
   }
 
   /** How much of the play is over, 0 to 1. */
@@ -210,8 +219,9 @@ class MapView {
     const name = this.focus ? this.captions.headName(this.focus) : ""
     const at = this.hovered && !this.frame ? this.captions.ofPlace(this.hovered) : ""
     const cell = isCell(this.place) ? this.captions.ofCell(this.place, this.current?.cell) : this.cursor && this.captions.ofPlace({ cell: this.cursor })
-    const rest = cell || (name && fill(text.at_rest, { head: name }))
-    this.say(at || (scene.stage ? this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame)) : rest))
+    const rest = name && fill(text.at_rest, { head: name })
+    const stage = scene.stage && this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame))
+    this.say(at || (!this.frame && cell) || stage || rest)
     const label = this.frame ? text.pause : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
     this.playing.dataset.on = String(Boolean(this.frame))
@@ -245,7 +255,7 @@ class MapView {
       this.time += before === null ? 0 : (Math.min(100, now - before) / 1000) * this.speed
       before = now
       this.frame = this.time < lengthOf(this.stages) ? requestAnimationFrame(tick) : null
-      if (!this.frame) this.time = Infinity
+      if (!this.frame) Object.assign(this, { time: Infinity, hasPlayed: true })
       this.paint()
     }
     this.frame = requestAnimationFrame(tick)
@@ -259,7 +269,16 @@ class MapView {
 
   go(time) {
     this.time = time >= lengthOf(this.stages) ? Infinity : time
+    this.hasPlayed ||= this.time === Infinity
     this.pause()
+  }
+
+  /** Let a remote control, too, begin the play, which it does once for each text; false: it has played. */
+  begin() {
+    if (this.hasPlayed || this.time !== Infinity) return false
+    this.hasPlayed = true
+    this.toggle()
+    return true
   }
 
   /**
@@ -283,7 +302,7 @@ class MapView {
 
   at(event) {
     const { x, y } = pointOn(this.canvas, event)
-    const at = { x: this.view.x + x / this.view.scale, y: this.view.y + y / this.view.scale }
+    const at = { x: this.seen.x + x / this.seen.scale, y: this.seen.y + y / this.seen.scale }
     const found = under(this.layout, at.x, at.y)
     const isHere = this.isInHead && found?.head && spellPlace(this.placeOf(found)) === spellPlace(this.place)
     return isHere ? { ...found, cell: cellAt(this.model, this.layout, this.place, at) } : found
@@ -371,7 +390,7 @@ class MapView {
     const other = [...this.fingers].find(([id]) => id !== event.pointerId)?.[1]
     if (other) {
       const factor = Math.hypot(point.x - other.x, point.y - other.y) / Math.hypot(before.x - other.x, before.y - other.y)
-      this.look(zoomed(this.view, factor, other, this.layout))
+      this.look(zoomed(this.seen, factor, other, this.layout))
     } else if (this.view.scale > 1) {
       const { x, y, scale } = this.view
       this.look(zoomed({ x: x - dx / scale, y: y - dy / scale, scale }, 1, { x: 0, y: 0 }, this.layout))
@@ -382,12 +401,12 @@ class MapView {
   wheel(event) {
     if (!event.ctrlKey && !STAGE.on) return
     event.preventDefault()
-    this.look(zoomed(this.view, Math.exp(-event.deltaY * WHEEL), pointOn(this.canvas, event), this.layout))
+    this.look(zoomed(this.seen, Math.exp(-event.deltaY * WHEEL), pointOn(this.canvas, event), this.layout))
   }
 
   /** Look from somewhere else; the place is what is in the middle then. */
   look(view) {
-    cancelAnimationFrame(this.zooming)
+    this.stopZooming()
     this.view = view
     const { width, height, side } = this.layout
     const middle = under(this.layout, view.x + width / view.scale / 2, view.y + height / view.scale / 2)
@@ -419,9 +438,14 @@ class MapView {
     this.zoomTo(this.place && around(this.place))
   }
 
-  zoomTo(place) {
+  stopZooming() {
     cancelAnimationFrame(this.zooming)
-    const [from, to] = [this.view, place ? viewOf(place, this.layout) : WHOLE]
+    this.zooming = null
+  }
+
+  zoomTo(place) {
+    this.stopZooming()
+    const [from, to] = [this.seen, place ? viewOf(place, this.layout) : WHOLE]
     this.cursor = isCell(this.place) && place?.head !== undefined && !isCell(place) ? this.place : null // one came from it
     Object.assign(this, { place, hovered: null })
     let start = null
@@ -430,8 +454,8 @@ class MapView {
       const share = CALM?.matches ? 1 : Math.min(1, (now - start) / ZOOMING)
       this.view = share < 1 ? between(from, to, share * share * (3 - 2 * share)) : to
       this.paint()
-      if (share < 1) this.zooming = requestAnimationFrame(tick)
-      else this.resting.at(this.place)
+      this.zooming = share < 1 ? requestAnimationFrame(tick) : null
+      if (!this.zooming) this.resting.at(this.place)
     }
     this.zooming = requestAnimationFrame(tick)
   }

@@ -10,9 +10,8 @@ import { byWord } from "./timeline.js"
 const ROUND = 5
 const SLANT = Math.PI / 4.5
 const QUIET = 0.2 // opacity of lines around what has not been computed yet
-const APART = 17 // pixels between slanted tokens
-const [NAME, SMALL, TOKEN] = [12, 11, 13] // sizes of text
-const [LETTER, WIDE] = [8, 14] // pixels of a letter, and of a Chinese one, before they are tokens
+const APART = 1.3 // of their size: slanted tokens closer than this would touch
+const [LETTER, WIDE] = [0.6, 1.08] // width of a letter, and of a Chinese one, before they are tokens: of its size
 const GATHERED = 0.65 // share of the first stage after which the letters of each token are together
 
 /**
@@ -53,7 +52,7 @@ function paintColumn(pen, column) {
   for (const strip of column.strips) paintStrip(pen, column, strip)
   for (const { rect, folded } of column.layers) if (!folded) paintGround(pen, rect)
   paintStream(pen, column)
-  for (const layer of column.layers) layer.folded ? paintFolded(pen, layer) : paintLayer(pen, column, layer)
+  for (const layer of column.layers) layer.folded ? paintFolded(pen, column, layer) : paintLayer(pen, column, layer)
   if (column.bars) paintPrediction(pen, column)
 }
 
@@ -70,14 +69,14 @@ function rowsShown(pen, column) {
 }
 
 /** The name of the stack, beside its tokens, and what its sublayers compute. */
-function paintTitle({ context, theme, model }, { stack, tokens, narrow, inner, x, column: { block } }) {
-  context.font = `600 14px ${theme.font}`
+function paintTitle({ context, theme, model }, { stack, tokens, narrow, inner, x, sizes, column: { block } }) {
+  context.font = `600 ${sizes.name + 2}px ${theme.font}`
   context.textAlign = narrow ? "left" : "right"
   context.textBaseline = "middle"
   context.fillStyle = theme.text
   context.fillText(model.text[stack], narrow ? x : inner.x - 22, tokens.y + tokens.h + (narrow ? 36 : -11))
   if (narrow) return
-  context.font = `${SMALL}px ${theme.font}`
+  context.font = `${sizes.small}px ${theme.font}`
   context.fillStyle = theme.faint
   context.fillText(shorten(context, block, inner.x - x - 24), inner.x - 22, tokens.y + tokens.h + 8)
 }
@@ -94,9 +93,9 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
 
 /** A row of tokens, slanted where they would touch; the first `shown`, the last of them fading in. */
 function paintTokens({ context, theme, model }, column, rect, tokens, shown, from = column.side) {
-  context.font = `${TOKEN}px ${theme.font}`
+  context.font = `${column.sizes.token}px ${theme.font}`
   context.textBaseline = "middle"
-  const every = Math.ceil(APART / column.slot) // where even slanted ones would touch, some are left out
+  const every = Math.ceil((APART * column.sizes.token) / column.slot) // where even slanted ones would touch, some are left out
   tokens.forEach((token, i) => {
     context.globalAlpha = i % every ? 0 : Math.max(0, Math.min(1, shown - i))
     if (!context.globalAlpha) return
@@ -112,15 +111,15 @@ function paintTokens({ context, theme, model }, column, rect, tokens, shown, fro
 }
 
 /** The letters of a text on their way from where they are written to the tokens that they become; the first `shown` are there. */
-function paintLetters({ context, theme, model, scene }, { column: { side }, slot, centre }, { y, h }, shown) {
+function paintLetters({ context, theme, model, scene }, { column: { side }, sizes, slot, centre }, { y, h }, shown) {
   const way = Math.min(1, scene.share / GATHERED)
   const eased = way * way * (3 - 2 * way)
   const { tokens: { [side]: tokens }, words: { [side]: words }, special: { [side]: special } } = model
-  const texts = tokens.map((token, i) => (special[i] ? [] : Array.from(token, (letter) => ({ letter, width: letter > "\u2e7f" ? WIDE : LETTER }))))
+  const texts = tokens.map((token, i) => (special[i] ? [] : Array.from(token, (letter) => ({ letter, width: sizes.token * (letter > "\u2e7f" ? WIDE : LETTER) }))))
   const widths = texts.map((letters) => letters.reduce((sum, { width }) => sum + width, 0))
-  const spaces = tokens.map((token, i) => (i > 0 && words[i] !== words[i - 1] && /^[a-z0-9]/i.test(token) ? LETTER : 0))
+  const spaces = tokens.map((token, i) => (i > 0 && words[i] !== words[i - 1] && /^[a-z0-9]/i.test(token) ? LETTER * sizes.token : 0))
   const dense = Math.min(1, (tokens.length * slot) / [...widths, ...spaces].reduce((sum, width) => sum + width, 0))
-  context.font = `${TOKEN}px ${theme.font}`
+  context.font = `${sizes.token}px ${theme.font}`
   context.textAlign = "center"
   context.textBaseline = "middle"
   context.fillStyle = theme.text
@@ -144,7 +143,7 @@ function paintLetters({ context, theme, model, scene }, { column: { side }, slot
 function paintName({ context, theme }, column, rect, name, below, active) {
   context.textBaseline = "middle"
   context.fillStyle = active ? theme.accent : theme.text
-  context.font = `${active ? "600 " : ""}${NAME}px ${theme.font}`
+  context.font = `${active ? "600 " : ""}${column.sizes.name}px ${theme.font}`
   if (column.narrow) {
     if (rect.h < 24) return
     context.textAlign = "left"
@@ -156,7 +155,7 @@ function paintName({ context, theme }, column, rect, name, below, active) {
   const two = below && rect.h >= 27
   context.fillText(name, right, middle - (two ? 7 : 0))
   if (!two) return
-  context.font = `${SMALL}px ${theme.font}`
+  context.font = `${column.sizes.small}px ${theme.font}`
   context.fillStyle = theme.faint
   context.fillText(below, right, middle + 8)
 }
@@ -220,8 +219,8 @@ function reachedBy({ scene: { stage, share, progress, all } }, column, top) {
   return stage.kind === "tokens" || stage.kind === "start" ? column.tokens.y : top
 }
 
-function paintFolded({ context, theme, model }, { folded, rect }) {
-  context.font = `${NAME}px ${theme.font}`
+function paintFolded({ context, theme, model }, { sizes }, { folded, rect }) {
+  context.font = `${sizes.name}px ${theme.font}`
   context.fillStyle = theme.faint
   context.textAlign = "left"
   context.textBaseline = "middle"
@@ -230,7 +229,7 @@ function paintFolded({ context, theme, model }, { folded, rect }) {
 
 function paintLayer(pen, column, { rect, number, sublayers }) {
   const { context, theme } = pen
-  context.font = `600 ${NAME}px ${theme.font}`
+  context.font = `600 ${column.sizes.name}px ${theme.font}`
   context.fillStyle = theme.faint
   context.textAlign = "left"
   context.textBaseline = "middle"
@@ -338,7 +337,7 @@ function paintMemory(pen) {
     context.globalAlpha = 1
     if (done > 0) paintPath(context, points, theme.accent, 2.5, done)
   }
-  context.font = `${NAME}px ${theme.font}`
+  context.font = `${encoder.sizes.name}px ${theme.font}`
   context.textAlign = "left"
   context.textBaseline = "bottom"
   context.fillStyle = done > 0 ? theme.accent : theme.faint
@@ -382,7 +381,7 @@ function paintPrediction(pen, column) {
   if (share > 0) {
     candidatesOf(model, row).slice(0, column.candidates).forEach(({ token, probability, chosen }, i) => {
       const y = bars.y + (i + 0.5) * line
-      context.font = `${chosen ? "600 " : ""}${NAME}px ${theme.font}`
+      context.font = `${chosen ? "600 " : ""}${column.sizes.name}px ${theme.font}`
       context.textBaseline = "middle"
       context.textAlign = "right"
       context.fillStyle = chosen ? theme.text : theme.faint

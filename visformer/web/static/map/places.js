@@ -46,7 +46,7 @@ export class Places {
 
   /** Buttons over what one can zoom to from here, and over the heads of a sublayer: for keyboards and screen readers. */
   drawButtons(map) {
-    const { view, layout, captions, model } = map
+    const { seen: view, layout, captions, model } = map
     const key = JSON.stringify([view, map.place, layout.width, layout.height, model.revision])
     if (this.buttons.dataset.key === key) return
     this.buttons.dataset.key = key

@@ -5,7 +5,7 @@
  * the decoder writes word by word, each word passes every key once.
  */
 
-const SECONDS = { tokens: 2.2, embed: 1.4, position: 1.4, self_attn: 1.5, cross_attn: 1.6, ffn: 0.9, memory: 1.8 }
+const SECONDS = { tokens: 2.2, embed: 1.4, position: 1.4, self_attn: 1.5, cross_attn: 1.6, ffn: 0.9, memory: 1.8, done: 1.8 }
 const WORD = { start: 1.2, self_attn: 0.7, cross_attn: 1.3, ffn: 0.5, softmax: 1.6, back: 1.2 }
 const LATER = 0.4 // factor for all words but the first
 const LOOKED = new Set(["softmax", "back"]) // less is saved on these, which tell something new each time
@@ -42,6 +42,7 @@ export function stagesOf(model, columns) {
     for (const { kind, layer } of sublayers(column)) add(column, kind, `${layer}.${kind}`, SECONDS[kind], { layer })
     if (columns.length > 1 && column.stack === "encoder") add(column, "memory", "memory", SECONDS.memory)
     if (column.side === "tgt" && model.steps.length) add(column, "logits", "softmax", WORD.softmax)
+    else if (column === columns.at(-1)) add(column, "done", "done", SECONDS.done)
   }
   return stages
 }

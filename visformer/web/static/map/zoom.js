@@ -1,8 +1,12 @@
 /** Where the picture is looked at from: views {x, y, scale}, the places to zoom to, and the way between two views. */
 
+import { LINES } from "./layout.js"
+
 export const WHOLE = { x: 0, y: 0, scale: 1 }
 const CLOSEST = 60 // by wheel and fingers; a cell is shown as large as the picture
-const AROUND = 0.62 // share of the picture that a place fills
+const [AROUND, FILLED] = [0.62, 0.94] // share of the picture that a head fills, and what is larger
+const FOLLOWED = 2.2 // the play is followed no closer
+const MOVE = 0.6 // seconds from one place of the play to the next
 
 /** Keep a view inside the picture, no closer than this. */
 export function inside({ x, y, scale }, { width, height }, closest = CLOSEST) {
@@ -15,11 +19,40 @@ export function inside({ x, y, scale }, { width, height }, closest = CLOSEST) {
 export function viewOf(place, layout) {
   const rect = rectOf(place, layout)
   if (!rect) return WHOLE
-  const share = place.head === undefined ? 0.94 : AROUND
+  const share = place.head === undefined ? FILLED : AROUND
   const [across, down] = [layout.width / rect.w, layout.height / rect.h]
-  const scale = place.key === undefined ? share * Math.min(across, down) : Math.max(across, down)
+  if (place.key !== undefined) return centred(rect, layout, Math.max(across, down), Infinity)
+  return centred(rect, layout, share * Math.min(across, down))
+}
+
+/** The view with a rectangle in its middle. */
+function centred(rect, layout, scale, closest = CLOSEST) {
   const [w, h] = [layout.width / scale, layout.height / scale]
-  return inside({ x: rect.x + rect.w / 2 - w / 2, y: rect.y + rect.h / 2 - h / 2, scale }, layout, place.key === undefined ? CLOSEST : Infinity)
+  return inside({ x: rect.x + rect.w / 2 - w / 2, y: rect.y + rect.h / 2 - h / 2, scale }, layout, closest)
+}
+
+/** The view that follows the play: a pure function of its time, so that playing, steps and scrubbing share it. */
+export function followed(stages, time, layout) {
+  const at = stages.findIndex(({ start, seconds }) => time < start + seconds)
+  if (at < 0) return WHOLE
+  const { start, seconds } = stages[at]
+  const share = Math.max(0, Math.min(1, (time - start) / Math.min(MOVE, seconds)))
+  const from = at ? viewOfStage(stages[at - 1], layout) : WHOLE
+  return between(from, viewOfStage(stages[at], layout), share * share * (3 - 2 * share))
+}
+
+/** What a stage computes, close by; whole, where it reaches across the picture, as all does that a decoder writes. */
+function viewOfStage({ kind, stack, layer, word }, layout) {
+  const column = layout.columns.find((one) => one.stack === stack)
+  if (word !== null || kind === "memory" || kind === "logits" || kind === "done") return WHOLE
+  const rect = layer === null ? inputOf(column) : column.layers.find(({ number }) => number === layer).rect
+  return centred(rect, layout, Math.min(FOLLOWED, FILLED * Math.min(layout.width / rect.w, layout.height / rect.h)))
+}
+
+/** Tokens, embedding and position. */
+function inputOf({ x, w, tokens, strips }) {
+  const y = Math.min(tokens.y, ...strips.map(({ rect }) => rect.y))
+  return { x, y, w, h: tokens.y + tokens.h + LINES - y }
 }
 
 /** The rectangle of a place; null: the whole picture. */

@@ -25,6 +25,7 @@ const LINE_SIZES = [16, 13, 11, 9] // pixels
 const CARD = { share: 0.7, sizes: [26, 22, 19, ...LINE_SIZES] } // of text alone
 const TOUCH = globalThis.matchMedia?.("(hover: none)") // screens on which the buttons stay
 const ROOM = ["sessionStorage", "visformer.room"]
+const PRESENTING = ["sessionStorage", "visformer.presenting"]
 const noteAt = (place) => ["localStorage", `visformer.note.${place}`]
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
@@ -33,7 +34,8 @@ const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input
 
 /** State that outlives this view, which the host rebuilds with each page. */
 const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
-  on: false, noteShown: false, code: false, snapshot: null, offered: null,
+  on: Boolean(load(...PRESENTING)), // also after a reload
+  noteShown: false, typing: false, code: false, snapshot: null, offered: null,
   asked: null, // the step that the host was asked for last: the number of those taken before, and until when to wait for it
   waiting: [], // directions of keys pressed meanwhile
 })
@@ -42,7 +44,8 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
  * @param {{sheet: string, body: () => ?HTMLElement, pictures: () => HTMLElement[], onStep: (direction: number) => void,
- *   onTurn: (direction: number) => void, onAsk: (what: string) => void, onRoom: (key: string) => void}} host
+ *   onTurn: (direction: number) => void, onAsk: (what: string) => void, onType: (sentence: string) => void,
+ *   onRoom: (key: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it;
  *   onStep: called for another step of the page, onTurn: for one of the lesson that guides through the pages
  */
@@ -85,6 +88,9 @@ class Presentation {
     this.leaving = part(this.lines, "span", "leaving")
     this.title = part(this.lines, "div", "step-title", { dir: "auto" })
     this.sentence = part(this.lines, "div", "said", { dir: "auto" })
+    this.typed = part(this.lines, "input", "typed", { type: "text", dir: "auto" })
+    this.typed.onkeydown = (event) => this.typeKey(event)
+    this.typed.onblur = () => this.type(false)
     this.caption = part(this.lines, "div", "look-for")
     this.task = part(this.lines, "div", "task")
     this.taskLabel = part(this.task, "b", "task-label")
@@ -107,6 +113,7 @@ class Presentation {
     this.acts = part(this.stage, "div", "acts")
     this.button(this.acts, "back", () => this.step(-1))
     this.button(this.acts, "on", () => this.step(1))
+    this.button(this.acts, "type", () => this.type(true))
     this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
     this.button(this.acts, "leave", () => this.show(false))
@@ -151,6 +158,8 @@ class Presentation {
       button.title = words[`${name}_about`] ?? ""
     }
     this.leaving.textContent = words.leaving
+    this.typed.setAttribute("aria-label", words.type_label)
+    this.buttons.type.hidden = message.typed === null
     this.taskLabel.textContent = words.try
     this.tables.write(message.tables)
     this.code.setAttribute("aria-label", words.code)
@@ -223,6 +232,7 @@ class Presentation {
     if (key === "Escape") return () => (STATE.code ? this.showCode(false) : this.show(false))
     if (key === "?") return STATE.code ? null : () => this.showHelp(!this.help.open)
     if (key === "n") return STATE.code ? null : () => this.toggleNote() // the code covers it
+    if (key === "t") return this.canType ? () => this.type(true) : null
     if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
@@ -254,10 +264,14 @@ class Presentation {
     if (on === STATE.on) return
     if (on) Object.assign(STATE, { snapshot: takeSnapshot(), noteShown: false })
     STATE.on = on
+    store(...PRESENTING, on ? "1" : "")
     this.stage.classList.toggle("vf-begins", on)
     setTimeout(() => this.stage.classList.remove("vf-begins"), BEGINS)
-    if (!on) this.showCode(false)
-    if (!on) this.showHelp(false)
+    if (!on) {
+      this.showCode(false)
+      this.showHelp(false)
+      this.type(false)
+    }
     STATE.waiting = []
     this.settle()
     if (!on) restore(STATE.snapshot)
@@ -298,6 +312,33 @@ class Presentation {
     if (this.beforeNote?.isConnected) focusQuietly(this.beforeNote)
   }
 
+  /** Whether the page has a sentence, and it is not covered. */
+  get canType() {
+    return this.data.typed !== null && !this.data.over && !STATE.code
+  }
+
+  /** Let the presenter type another sentence in the place of the one that is shown, or show that again. */
+  type(on) {
+    if (on === STATE.typing) return
+    if (on) this.beforeTyping = focusedElement()
+    STATE.typing = on
+    this.typed.value = this.data.typed
+    this.settle()
+    if (on) {
+      focusQuietly(this.typed)
+      this.typed.select()
+    } else if (this.beforeTyping?.isConnected) focusQuietly(this.beforeTyping)
+  }
+
+  typeKey(event) {
+    event.stopPropagation()
+    if (event.isComposing || !["Enter", "Escape"].includes(event.key)) return
+    event.preventDefault()
+    const { value } = this.typed
+    this.type(false)
+    if (event.key === "Enter" && value !== this.data.typed) this.host.onType(value)
+  }
+
   showCode(open) {
     if (open === STATE.code) return
     STATE.code = open
@@ -320,7 +361,8 @@ class Presentation {
   mark() {
     const { title = "", sentence = "", caption = "", task = "", at, over } = STATE.on ? this.data : {} // otherwise the page shows them
     this.title.textContent = title && `${at} · ${title}`
-    this.sentence.textContent = over ? "" : sentence
+    this.sentence.textContent = over || STATE.typing ? "" : sentence
+    this.typed.hidden = !STATE.typing
     this.caption.textContent = caption
     this.taskText.textContent = task
     this.stage.classList.toggle("vf-card", Boolean(over))

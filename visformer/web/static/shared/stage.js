@@ -13,7 +13,7 @@ export const STAGE = (globalThis[Symbol.for("visformer.stage")] ??= { on: false,
 /**
  * Register a view, to be notified of changes of its size, of the presentation and of the theme.
  * @param {HTMLElement} root gets the class vf-staged while a presentation is on
- * @param {{resized: () => void, staged: () => void, repaint: () => void, step: (direction: number) => boolean,
+ * @param {{resized: () => void, staged: () => void, repaint: () => void, step: (direction: number, guided: boolean) => boolean,
  *   whole?: boolean, act?: (event: KeyboardEvent) => ?(() => void), help?: () => object}} view step moves forward (1) or
  *   back (-1) and returns whether it could; whole: its steps page through one picture instead of selecting another; act:
  *   what a key does in a presentation, wherever the focus is; help: the keys and scores that a presentation lists
@@ -52,7 +52,7 @@ export function setStage(change) {
  */
 export function stepInView(direction, guided) {
   const views = [...STAGE.views].filter(({ whole }) => whole || !guided)
-  if ((direction > 0 ? views : views.reverse()).some(({ step }) => step(direction))) return true
+  if ((direction > 0 ? views : views.reverse()).some(({ step }) => step(direction, guided))) return true
   STAGE.lastStep = { direction }
   return false
 }

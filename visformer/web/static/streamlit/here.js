@@ -119,7 +119,7 @@ class Drawing {
       case "attention":
         return within && kind === here.kind
       case "layer":
-        return within
+        return within && (here.kind ?? kind) === kind
       case "masks":
         return kind === "self_attn" && stack === Object.keys(stacks).at(-1)
       case "position":
@@ -141,6 +141,7 @@ class Drawing {
     const { where, stack, kind, layer } = here
     if (where === "attention") return this.named(stack, layer, kind)
     if (where !== "layer") return words[where] ?? ""
+    if (kind && layer !== null) return this.named(stack, layer, kind)
     const parts = [Object.keys(stacks).length > 1 ? words[stack] : "", layer === null ? "" : fill(words.layer, { layer: layer + 1 })]
     return parts.filter(Boolean).join(" · ") || words.model
   }

@@ -1,6 +1,6 @@
 /** The button that copies the address; where the clipboard is unavailable (over http), it shows the address instead. */
 
-import { closeAfterChoosing } from "../streamlit_private/sidebar.js"
+import { mendSideBar } from "../streamlit_private/sidebar.js"
 
 const DONE = 2000 // milliseconds for which the button confirms
 
@@ -31,5 +31,5 @@ export default ({ data, parentElement }) => {
       announce(words.byHand, true)
     }
   }
-  return closeAfterChoosing()
+  return mendSideBar()
 }

@@ -11,5 +11,6 @@ export default streamlitView(mountPresent, (host, { setTriggerValue, parentEleme
   host.onStep = (direction) => setTriggerValue("step", direction)
   host.onTurn = (direction) => document.dispatchEvent(new CustomEvent(TURN, { detail: direction }))
   host.onAsk = (what) => setTriggerValue("ask", what)
+  host.onType = (sentence) => setTriggerValue("type", sentence)
   host.onRoom = (key) => setTriggerValue("room", key)
 })
