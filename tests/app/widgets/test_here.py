@@ -20,7 +20,7 @@ PLACES = {
     "embedding": {"where": "embedding"},
     "masks": {"where": "masks"},
     "head": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "block": {"where": "layer", "stack": "encoder", "layer": None},  # all layers, until a view shows one
+    "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
     "decoding": {"where": "output"},
     "lab": {"where": None},
 }

@@ -104,7 +104,7 @@ function paintTokens({ context, theme, model }, column, rect, tokens, shown, fro
     context.translate(column.centre(i), rect.y + rect.h / 2)
     if (column.slanted) context.rotate(-SLANT)
     context.textAlign = "center"
-    context.fillText(shorten(context, token, column.slanted ? 62 : column.slot), 0, 0)
+    context.fillText(shorten(context, token, column.slanted ? 4.8 * column.sizes.token : column.slot), 0, 0)
     context.restore()
   })
   context.globalAlpha = 1
