@@ -533,6 +533,29 @@ def test_whole_words_hidden_special_tokens_and_renormalised_rows(page, trace, ba
     np.testing.assert_allclose(values, expected.values, rtol=1e-3, atol=1e-6)
 
 
+def test_rows_are_named_by_what_they_read_as_input_or_predict(bare, page, trace):
+    choose(page, "Encoder")
+    expect(page.locator("select.vf-rows")).to_be_hidden()
+    choose(page, "Cross")
+    rows, chips = page.locator("select.vf-rows"), page.locator(".vf-chips").first.locator(".vf-chip")
+    choose(page, "Tokens")
+    inputs, predictions = trace.tokens["tgt"], trace.tokens["next"]
+    named = {
+        "both": [f"{token} → {after}" for token, after in zip(inputs, predictions, strict=True)],
+        "input": [*inputs],
+        "prediction": [f"→ {after}" for after in predictions],
+    }
+    for name, expected in named.items():
+        rows.select_option(name)
+        expect(chips).to_have_text(expected)
+        assert bare.selection()["rows"] == name
+    special = {"input": trace.special["tgt"], "prediction": trace.special["next"]}
+    page.get_by_label("hide special tokens").check()
+    for name, flags in special.items():
+        rows.select_option(name)
+        expect(chips).to_have_text([text for text, flag in zip(named[name], flags, strict=True) if not flag])
+
+
 @pytest.mark.parametrize(("kind", "value"), [("weight", 0.1), ("mass", 0.75)])
 def test_a_threshold_hides_cells_and_their_mass_is_displayed(page, trace, kind, value):
     page.locator("select.vf-limit").select_option(kind)

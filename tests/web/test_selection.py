@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.web.support import made_up_trace, with_gaps
 from visformer.trace.stacks import STACKS
-from visformer.web.selection import COMBINED, VIEWS, Selection
+from visformer.web.selection import COMBINED, ROWS, VIEWS, Selection
 
 places = st.integers(0, 99_998)
 heads = st.builds("{}-{}".format, st.integers(0, 998), st.integers(0, 998))
@@ -27,6 +27,7 @@ selections = st.builds(
     merging=st.booleans(),
     hiding=st.booleans(),
     renormalising=st.booleans(),
+    rows=st.sampled_from(ROWS),
     heads=st.lists(heads, max_size=12).map(".".join),
 )
 

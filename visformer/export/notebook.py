@@ -50,6 +50,7 @@ def explorer(
     merging: bool = False,
     hiding: bool = False,
     renormalising: bool = False,
+    rows: Literal["both", "input", "prediction"] = "both",
     lang: str = "en",
 ) -> Explorer:
     """Show the explorer in a notebook, starting with a selection; the names are those of links, places count from 0.
@@ -72,6 +73,7 @@ def explorer(
         merging: whether sub-words are merged into words.
         hiding: whether special tokens are hidden.
         renormalising: whether rows are then rescaled to sum to 1.
+        rows: what names the rows of a decoder: the token that they read as input, the one that they predict, or both.
         lang: the language of its words: "en", "zh" or another that visformer has.
 
     Returns:
@@ -89,7 +91,7 @@ def explorer(
             N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1
         )
     _require_language(lang)
-    texts = {"view": view, "combine": combine, "order": order, "limit": limit}
+    texts = {"view": view, "combine": combine, "order": order, "limit": limit, "rows": rows}
     how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
     if not wrong:
         _, wrong = replace(place, order=how.order).fitting(trace)

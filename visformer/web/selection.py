@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 VIEWS = tuple(PurePosixPath(name).stem for name in imports("explorer/views/index.js"))
 COMBINED = ("one", "mean", "max")
+ROWS = ("both", "input", "prediction")
+"""What names a row of a decoder: the token that it reads as input, the one that it predicts, or both."""
+
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
 _HEADS = re.compile(rf"[0-9]{{1,3}}-[0-9]{{1,3}}(?:\.[0-9]{{1,3}}-[0-9]{{1,3}}){{0,{limits.MOST_HEADS - 1}}}")
@@ -42,6 +45,7 @@ class Selection:
         merging: whether sub-words are merged into words.
         hiding: whether special tokens are hidden.
         renormalising: whether rows are rescaled to sum to 1 after hiding.
+        rows: one of ROWS.
         heads: the heads shown together, written as in a link but from 0, "2-5.0-3"; "" for the one in focus alone.
     """
 
@@ -57,6 +61,7 @@ class Selection:
     merging: bool = False
     hiding: bool = False
     renormalising: bool = False
+    rows: str = "both"
     heads: str = ""
 
     @classmethod
@@ -123,7 +128,7 @@ class Selection:
         """Return the fields of a link; values at their default are left out."""
         defaults = asdict(Selection())
         texts = {"stack": short_name(self.stack)}
-        texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit")}
+        texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit", "rows")}
         texts |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
         texts |= {name: "1" for name in _FLAGS if getattr(self, name)}
         texts["heads"] = _shifted(self.heads, 1)
@@ -143,6 +148,7 @@ _ENDS = {
 }
 _SENSE = {
     "combine": re.compile("|".join(COMBINED)),
+    "rows": re.compile("|".join(ROWS)),
     "order": re.compile(r"[a-z_]{1,20}"),
     "limit": re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)"),
     "heads": _HEADS,
@@ -159,7 +165,7 @@ def _read(name: str, text: str) -> Any:
     Raises:
         LinkError: the value is invalid; the message says what is valid.
     """
-    choices = {"stack": tuple(SHORT_NAMES), "view": VIEWS, "combine": COMBINED}.get(name)
+    choices = {"stack": tuple(SHORT_NAMES), "view": VIEWS, "combine": COMBINED, "rows": ROWS}.get(name)
     if choices is not None and text not in choices:
         raise one_of(choices)
     if name in _FLAGS:

@@ -64,6 +64,14 @@ _TEXT = {
     "hiding_about": N_("Leave out tokens that stand for no text; the weight hidden with them is shown."),
     "renormalising": N_("renormalise rows"),
     "renormalising_about": N_("Divide each row by the sum of its remaining weights."),
+    "rows_of": N_("Rows"),
+    "rows_both": N_("input → prediction"),
+    "rows_input": N_("input"),
+    "rows_prediction": N_("prediction"),
+    "rows_about": N_(
+        "A row of the decoder reads while its input is one token, and predicts the next: by which of the two it is "
+        "named, joined to words and counted as special."
+    ),
     "hidden": N_("weight hidden, mean over rows: {mass}"),
     "hidden_row": N_("weight hidden in this row: {mass}"),
     "zoom_in": N_("Zoom in (Ctrl and wheel, or double-click)"),

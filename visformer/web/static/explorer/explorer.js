@@ -363,7 +363,7 @@ class AttentionView {
     const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
-    this.toolbar.mark(state, { orders: model.orders(), hidden, canZoom: Boolean(zoom), zoomed })
+    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed })
     const exact = model.names().every((name) => data.weights.has(name))
     const { view, order, combine } = state
     Object.assign(this.parts.root.dataset, { view, order, combine, exact, hidden: mass ?? 0 })

@@ -5,6 +5,7 @@ import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
 const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
+const ROWS = ["both", "input", "prediction"]
 const CHECKS = ["merging", "hiding", "renormalising"]
 
 /** A segmented control. */
@@ -77,6 +78,7 @@ export class Toolbar {
     this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
     this.amount = part(this.kind.box, "output", "amount")
     for (const name of CHECKS) this[name] = check(places.tools, name, (on) => host.set({ [name]: on }))
+    this.rows = select(places.tools, "rows", (rows) => host.set({ rows }))
     this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
   }
 
@@ -97,6 +99,8 @@ export class Toolbar {
     const orders = [["place", text.order_place], ["similarity", text.order_similarity, text.order_similarity_about]]
     this.orders = [...orders, ...scores.map(({ name, label, about }) => [name, `${label} ${name === "entropy" ? "↑" : "↓"}`, about])]
     this.order.write(text.order, this.orders)
+    this.rows.write(text.rows_of, ROWS.map((name) => [name, text[`rows_${name}`]]))
+    this.rowsAbout = text.rows_about
     this.kind.write(text.limit, Object.keys(LIMITS).map((name) => [name, text[`limit_${name}`]]))
     this.slider.setAttribute("aria-label", text.limit)
     for (const name of CHECKS) {
@@ -109,15 +113,18 @@ export class Toolbar {
 
   /**
    * @param {object} state the ViewState
-   * @param {{orders: string[], hidden: string, canZoom: boolean, zoomed: boolean}} view properties of the current view
+   * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean}} view properties of
+   *   the current view; predicts: whether its rows predict a token
    */
-  mark(state, { orders, hidden, canZoom, zoomed }) {
+  mark(state, { orders, hidden, predicts, canZoom, zoomed }) {
     this.limit = state.limit
     this.stacks.mark(state.stack)
     this.views.mark(state.view)
     this.combine.mark(state.combine)
     this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
     for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
+    this.rows.mark(state.rows, this.rowsAbout)
+    this.rows.box.hidden = !predicts
     this.kind.mark(state.limit.kind)
     const range = LIMITS[state.limit.kind]
     this.slider.hidden = this.amount.hidden = !range

@@ -50,19 +50,26 @@ export class ViewModel {
   sides() {
     const { rows, columns } = this.stack
     const { words, special } = this.data
-    // The row of the language token predicts the first word: a row is hidden only if its prediction is special, too.
-    const next = this.stack.predicts ? special[this.stack.predicts] : special[rows]
+    // Named by both, a row is hidden only if its input and its prediction are special: that of the language token is not.
+    const named = this.named()
     return {
       nColumns: this.stack.shape[3],
       isMap: this.data.isMap,
-      words: { rows: words[rows], columns: words[columns] },
-      special: { rows: special[rows].map((flag, i) => flag && next[i]), columns: special[columns] },
+      words: { rows: words[named[0]], columns: words[columns] },
+      special: { rows: special[rows].map((_, i) => named.every((side) => special[side][i])), columns: special[columns] },
     }
+  }
+
+  /** The sides whose tokens name the rows: the input, the prediction, or both. */
+  named() {
+    const { rows, predicts } = this.stack
+    if (!predicts || this.state.rows === "input") return [rows]
+    return this.state.rows === "prediction" ? [predicts] : [rows, predicts]
   }
 
   /** The matrix of these heads; null until their weights have arrived. */
   derived(names) {
-    const name = `matrix ${names.join(" ")} ${JSON.stringify(this.options())}`
+    const name = `matrix ${names.join(" ")} ${this.state.rows} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const capacity = Math.min(CACHED, Math.ceil(CACHED_WEIGHTS / heads[0].length))
@@ -71,8 +78,8 @@ export class ViewModel {
 
   /** The tokens that each row and each column stands for. */
   groups() {
-    const { stack, merging, hiding } = this.state
-    return cached(this.cache, `groups ${stack} ${merging} ${hiding}`, () => {
+    const { stack, merging, hiding, rows: named } = this.state
+    return cached(this.cache, `groups ${stack} ${merging} ${hiding} ${named}`, () => {
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: NO_LIMIT })
@@ -94,8 +101,8 @@ export class ViewModel {
   }
 
   labels() {
-    const { stack, merging, hiding } = this.state
-    return cached(this.cache, `labels ${stack} ${merging} ${hiding}`, () => {
+    const { stack, merging, hiding, rows: named } = this.state
+    return cached(this.cache, `labels ${stack} ${merging} ${hiding} ${named}`, () => {
       const { rows, columns } = this.groups()
       const side = (axis, groups) => groups.map((group) => this.label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
@@ -103,11 +110,11 @@ export class ViewModel {
   }
 
   label(axis, group) {
-    const side = this.stack[axis]
+    const [side, after] = axis === "rows" ? this.named() : [this.stack[axis]]
     const text = (from) => joined(group.map((i) => this.data.tokens[from][i]))
     return {
-      text: text(side),
-      after: axis === "rows" && this.stack.predicts ? text(this.stack.predicts) : "",
+      text: side === this.stack.predicts ? `→ ${text(side)}` : text(side),
+      after: after ? text(after) : "",
       place: String(group[0] + 1),
       special: group.every((i) => Boolean(this.data.special[side][i])),
     }
@@ -159,13 +166,13 @@ export class ViewModel {
    * @returns {{steps: Uint8Array, rows: number, columns: number}} one below the other; the same object until it changes
    */
   thumbs() {
-    const { stack, merging, hiding, renormalising } = this.state
+    const { stack, merging, hiding, renormalising, rows: named } = this.state
     const names = headsOf(this.stack).map((place) => this.nameOf(place))
     if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
-    return cached(this.cache, `thumbs ${stack} ${merging} ${hiding} ${renormalising}`, () => {
+    return cached(this.cache, `thumbs ${stack} ${merging} ${hiding} ${renormalising} ${named}`, () => {
       const options = { ...this.options(), how: "one", limit: NO_LIMIT }
       const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options), this.data.step))
       return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }

@@ -24,6 +24,7 @@ export class ViewState {
     this.anchor = this.focus // the head that an order by similarity starts with
     this.limit = { kind: "none", value: 0 }
     this.merging = this.hiding = this.renormalising = false
+    this.rows = "both" // what names a row of a decoder: "input", "prediction"
     this.cells = [] // {row, column} as shown, the last one in focus; row or column is null if a single token is selected
     this.locked = false
   }
@@ -41,8 +42,8 @@ export class ViewState {
     if (cell.row !== null || cell.column !== null) this.lock(cell)
   }
 
-  restoreHow({ combine, order, limit, merging, hiding, renormalising, heads }) {
-    Object.assign(this, { combine: combine || "one", order: order || "place", anchor: this.focus })
+  restoreHow({ combine, order, limit, merging, hiding, renormalising, rows, heads }) {
+    Object.assign(this, { combine: combine || "one", order: order || "place", rows: rows || "both", anchor: this.focus })
     Object.assign(this, { merging: Boolean(merging), hiding: Boolean(hiding), renormalising: Boolean(renormalising) })
     const [kind, value] = (limit || "none-0").split("-")
     this.limit = { kind, value: Number(value) }
@@ -52,10 +53,10 @@ export class ViewState {
 
   /** The selection for a link, without the cell, whose tokens only ViewModel knows. */
   selection() {
-    const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, heads } = this
+    const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, rows, heads } = this
     const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
     const cut = limit.kind === "none" ? "" : `${limit.kind}-${limit.value}`
-    return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, heads: others }
+    return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, rows, heads: others }
   }
 
   /** Clip the heads to those that the stack has. */
