@@ -22,8 +22,8 @@ decoding_view embedding_first embedding_scaled embedding_second embedding_side h
 heads hiding key lab_example lab_one-head_head lab_one-head_sample lab_shapes_head lab_shapes_sample lang layer lesson
 limit masks_edit_head masks_edit_layer masks_edit_stack masks_head masks_hidden masks_layer masks_stack masks_step
 masks_switched masks_view merging model order positions_base positions_d positions_dimensions positions_from
-positions_max_len positions_n positions_offset positions_pair positions_view query renormalising rows stack step target text
-tokens_piece tokens_side view
+positions_max_len positions_n positions_offset positions_pair positions_view query renormalising rows stack step target
+text tokens_piece tokens_side view
 """.split()
 """Every name that an address may have."""
 
