@@ -10,7 +10,7 @@ import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.analysis.models import TEXT, model_of, texts_of
 from tests.support import tiny_translator
-from visformer.analysis import attention_gradient, deletion, gradient_x_input, insertion, masking
+from visformer.analysis import attention_gradient, curve_scores, deletion, gradient_x_input, insertion, masking
 from visformer.errors import ShapeError, VisformerError
 
 SOURCE, TARGET = "I like school.", "我喜欢你。"
@@ -111,3 +111,17 @@ def test_what_cannot_be_hidden_is_refused():
             method(patterns_only, TEXT)
     with pytest.raises(ShapeError, match=r"values has the shape \(2, 2\); rows and source tokens are"):
         deletion(tiny_translator(), SOURCE, values=np.zeros((2, 2)))
+
+
+def test_scores_are_the_mean_heights_of_the_curves_over_the_pairs():
+    model, pairs = tiny_translator(), [(SOURCE, TARGET), ("We like it.", TARGET)]
+    table = curve_scores(model, pairs, method="alti+").set_index("curve")
+    for name, curve in (("deletion", deletion), ("insertion", insertion)):
+        heights = [
+            curve(model, *pair, values=vf.analysis.attribution(model, *pair, method="alti+").value).mean()
+            for pair in pairs
+        ]
+        found = table.loc[name]
+        assert found["height"] == pytest.approx(np.mean(heights), rel=1e-9)
+        assert (found["low"], found["high"]) == pytest.approx((min(heights), max(heights)), rel=1e-9)
+        assert found["n"] == 2

@@ -4,7 +4,7 @@ Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A mo
 """
 
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
-from visformer.analysis.curves import deletion, insertion
+from visformer.analysis.curves import curve_scores, deletion, insertion
 from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
 from visformer.analysis.effects.head_effects import head_effects, pruning, rank_correlation, told_from_zero
 from visformer.analysis.effects.lens import LENS_NEEDS, Lens, logit_lens
@@ -43,6 +43,7 @@ __all__ = [
     "attention_gradient",
     "attribution",
     "attribution_of",
+    "curve_scores",
     "deletion",
     "direct_attribution",
     "empty_rows",

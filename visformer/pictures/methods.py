@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.analysis.methods import METHODS, attribution_of
 from visformer.errors import N_, MissingTensor, TraceError
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
 from visformer.trace import Trace
+
+SCORES = folder_of(TRANSLATOR) / "methods.json"
+"""How the methods do on the translator: alignment errors and curves, by ``scripts/method_scores.py``."""
 
 RECORD = (
     *("*.pattern", "*.v", "*.w_o", "*.b_o", "*.resid_pre", "*.resid_self", "*.resid_cross"),

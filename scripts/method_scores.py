@@ -1,0 +1,93 @@
+"""Measure how the methods of ``vf.analysis`` do: the alignment error of each, and its deletion and insertion curves.
+
+``python -m scripts.method_scores`` takes most of an hour on two cores. It writes methods.json beside the weights of the
+translator, which the page shows, and the tables of docs/analysis.md. ``--tables`` writes the tables from that file.
+
+Two sets of gold links, both directions: 50 pairs that one person aligned by hand (supplement/alignment.tsv), and 500
+that the grammar generates with rules and words that training never saw. The curves are of the 50 pairs.
+"""
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+
+import visformer as vf
+from visformer.analysis import METHODS, alignment_error, curve_scores
+from visformer.pictures.methods import SCORES
+from visformer.training.evaluation.alignment import from_grammar, read_aligned
+from visformer.training.supplement import FOLDER
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = (DOCS / "analysis.md", DOCS / "analysis.zh-CN.md")
+KEYS = ["method", "choice", "row"]
+DIGITS = 4
+
+
+def gold() -> dict[str, list[vf.analysis.Aligned]]:
+    """Return the sets of gold links by name."""
+    return {"by hand": read_aligned(FOLDER / "alignment.tsv"), "grammar": from_grammar(FOLDER / "grammar")}
+
+
+def alignment() -> pd.DataFrame:
+    """Return one row for each method, choice, reading, and set of gold links in one direction."""
+    model, rows = vf.load("en-zh"), []
+    for name, pairs in gold().items():
+        for to, turned in (("zh", pairs), ("en", [pair.reversed() for pair in pairs])):
+            for method, kind in METHODS.items():
+                for row in ("prediction", "input") if kind.of != "model" else ("prediction",):
+                    errors = alignment_error(model, turned, method=method, row=row, to=to)
+                    print(name, to, errors.to_string(header=False, index=False), sep="\n", flush=True)
+                    rows.append(errors.assign(set=name, to=to))
+    return pd.concat(rows)
+
+
+def curves() -> pd.DataFrame:
+    """Return one row for each method and curve in one direction, of the pairs that were aligned by hand."""
+    model, rows = vf.load("en-zh"), []
+    for to in ("zh", "en"):
+        pairs = [pair if to == "zh" else pair.reversed() for pair in gold()["by hand"]]
+        for method in (*METHODS, "random"):
+            found = curve_scores(model, [(pair.source_text, pair.target_text) for pair in pairs], method=method, to=to)
+            print(to, found.to_string(header=False, index=False), sep="\n", flush=True)
+            rows.append(found.assign(to=to))
+    return pd.concat(rows)
+
+
+def table(frame: pd.DataFrame, keys: list[str], number: str) -> str:
+    """Return it in Markdown: a column for each set and direction."""
+    cells = frame.apply(lambda row: f"{row[number]:.2f} ({row.low:.2f}–{row.high:.2f})".replace("-", "−"), axis=1)
+    wide = frame.assign(cell=cells).pivot(index=keys, columns="column", values="cell")
+    wide = wide.reindex(index=dict.fromkeys(map(tuple, frame[keys].values)), columns=dict.fromkeys(frame["column"]))
+    lines = [[*keys, *wide.columns], ["---"] * (len(keys) + len(wide.columns))]
+    lines += [[*key, *row] for key, row in zip(wide.index, wide.to_numpy(), strict=True)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the docs by their marks."""
+    found = {name: pd.DataFrame(rows) for name, rows in json.loads(SCORES.read_text("utf-8")).items()}
+    errors, heights = found["alignment"], found["curves"]
+    errors["column"] = errors["set"] + ", to " + errors["to"] + ", n = " + errors["n"].astype(str)
+    heights["column"] = heights["curve"] + ", to " + heights["to"] + ", n = " + heights["n"].astype(str)
+    return {"alignment": table(errors, KEYS, "error"), "curves": table(heights, ["method"], "height")}
+
+
+def main() -> None:
+    """Measure, unless only the tables are wanted, and write the tables into both pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", action="store_true", help="write the tables only, from the file")
+    if not parser.parse_args().tables:
+        rows = {"alignment": alignment(), "curves": curves()}
+        content = {name: json.loads(frame.round(DIGITS).to_json(orient="records")) for name, frame in rows.items()}
+        SCORES.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for name, text in tables().items():
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        for page in PAGES:
+            page.write_text(marks.sub(rf"\g<1>{text}\g<2>", page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
