@@ -8,7 +8,7 @@ from visformer.analysis.curves import curve_scores, deletion, insertion
 from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
 from visformer.analysis.effects.head_effects import head_effects, pruning, rank_correlation, told_from_zero
 from visformer.analysis.effects.lens import LENS_NEEDS, Lens, logit_lens
-from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pairs
+from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pair, patching_pairs
 from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
 from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
 from visformer.analysis.flow import rollout
@@ -59,6 +59,7 @@ __all__ = [
     "norm_weighted",
     "parts",
     "patching",
+    "patching_pair",
     "patching_pairs",
     "pruning",
     "rank_correlation",

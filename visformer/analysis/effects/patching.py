@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.effects.weight_effects import _require_choice
+from visformer.analysis.effects.weight_effects import Progress, _require_choice, told
 from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ class PatchingPair:
         about: what differs, such as "measure word".
         clean: after this text the model prefers the first answer.
         corrupt: after this one it does not, or less.
-        prefix: of an encoder-decoder's target, before the answer.
-        answers: what follows, once as for ``clean`` and once as for ``corrupt``.
+        prefix: of an encoder-decoder's target, before the answer; a text or token ids.
+        answers: what follows, once as for ``clean`` and once as for ``corrupt``; both of the kind of ``prefix``.
     """
 
     model: str
     about: str
     clean: str
     corrupt: str
-    prefix: str
-    answers: tuple[str, str]
+    prefix: "Text"
+    answers: "tuple[Text, Text]"
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Patched:
         corrupt: the same in the corrupt run.
         tokens: of the clean and of the corrupt text, along the axis of tokens, without the answer; empty for heads.
         row: the row that predicts the answer, from 0.
+        answers: the tokens A and B, as displayed.
     """
 
     share: NDArray[np.float64]
@@ -69,6 +70,7 @@ class Patched:
     corrupt: float
     tokens: tuple[tuple[str, ...], tuple[str, ...]]
     row: int
+    answers: tuple[str, str]
 
 
 def patching(
@@ -76,10 +78,11 @@ def patching(
     clean: "Text",
     corrupt: "Text",
     *,
-    answers: tuple[str, str],
+    answers: "tuple[Text, Text]",
     by: By = "layer-token",
     stack: str | None = None,
-    prefix: str = "",
+    prefix: "Text" = "",
+    progress: Progress | None = None,
     to: str | None = None,
 ) -> Patched:
     """Put values of the clean run into the corrupt one, one at a time, and measure how much of the answer comes back.
@@ -92,12 +95,13 @@ def patching(
         model: a model that predicts next tokens.
         clean: the text for which A is right.
         corrupt: a text of as many tokens.
-        answers: A and B, which differ in one token.
+        answers: A and B, which differ in one token; texts or, like ``prefix``, token ids.
         by: "layer-token": the residual stream that enters a layer, at one token; "head": the output of a head before
             W_O, at all of its positions.
         stack: "encoder" or "decoder"; for heads with the kind of attention: "decoder.cross_attn". None: the encoder,
             of a decoder-only model the decoder, and self-attention.
         prefix: what an encoder-decoder's target begins with.
+        progress: as for :func:`weight_effects`.
         to: target language, as for ``model.trace``.
 
     Returns:
@@ -142,13 +146,51 @@ def patching(
             for i in range(size):
                 yield Patch.of(right.trace, name, **{"token" if by == "layer-token" else "head": i})
 
-    found = np.array(
-        [wrong.preference(each) for each in model.log_probabilities(((wrong.text, e) for e in patches()), every=True)]
-    )
+    runs = model.log_probabilities(((wrong.text, patch) for patch in patches()), every=True)
+    found = np.array([wrong.preference(each) for each in told(runs, len(names) * size, progress)])
     share = (found.reshape(len(names), size) - of_corrupt) / (of_clean - of_corrupt)
     return Patched(
-        share, _stack_of(names[0], by), of_clean, of_corrupt, tokens if by == "layer-token" else ((), ()), right.row
+        share,
+        _stack_of(names[0], by),
+        of_clean,
+        of_corrupt,
+        tokens if by == "layer-token" else ((), ()),
+        right.row,
+        right.answers,
     )
+
+
+def patching_pair(model: "TracedModel", clean: "Text", corrupt: "Text", *, to: str | None = None) -> PatchingPair:
+    """Make a pair of two texts of one's own: its answers are the first tokens that the model predicts differently.
+
+    Args:
+        model: a model that predicts next tokens.
+        clean: a text.
+        corrupt: a text of as many tokens.
+        to: target language, as for ``model.trace``.
+
+    Returns:
+        The pair, with prefix and answers as token ids.
+
+    Raises:
+        VisformerError: the texts have different numbers of tokens, the model predicts the same after both, or one of
+            the predictions ends where they begin to differ.
+    """
+    model._require_predictions()
+    _require_same_number(len(model.tokenize(clean)), len(model.tokenize(corrupt)))
+    first, second = (model.trace(text, to=to, record=()).meta["ids"]["next"] for text in (clean, corrupt))
+    if model.info.kind == "decoder":  # of a text that goes on, only the last row is an answer
+        first, second = first[-1:], second[-1:]
+    at = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
+    if at is None or any(model.text.is_special([first[at], second[at]])):
+        raise VisformerError(
+            N_(
+                "After both texts the model predicts the same, {answer!r}, or one answer ends where the other goes on: "
+                "there is no token in which they differ, so nothing can come back. Give a text with another answer."
+            ),
+            answer=model.text.decode(first),
+        )
+    return PatchingPair(model.info.name, "", clean, corrupt, tuple(first[:at]), ((first[at],), (second[at],)))  # type: ignore[arg-type]
 
 
 def patching_pairs(model: str | None = None) -> list[PatchingPair]:
@@ -181,14 +223,14 @@ class _Run:
         cls,
         model: "TracedModel",
         text: "Text",
-        answers: tuple[str, str],
+        answers: "tuple[Text, Text]",
         *,
-        prefix: str,
+        prefix: "Text",
         to: str | None,
         record: Sequence[str],
     ) -> "_Run":
         traces = [
-            model.trace(text, prefix + answer, to=to, record=names)
+            model.trace(text, prefix + answer, to=to, record=names)  # type: ignore[operator]  # both texts, or both ids
             for answer, names in zip(answers, (record, ()), strict=True)
         ]
         first, second = (model.read_again(trace).predicted for trace in traces)
@@ -210,6 +252,12 @@ class _Run:
         row = places[0]
         return cls(model, traces[0], model.read_again(traces[0]), row, (first[row], second[row]))
 
+    @property
+    def answers(self) -> tuple[str, str]:
+        """Both answers, as displayed."""
+        a, b = self.model._row(self.ids)
+        return a, b
+
     def difference(self) -> float:
         """log p(A) - log p(B) as the model is, nats."""
         return self.preference(next(self.model.log_probabilities([(self.text, ())], every=True)))
@@ -220,16 +268,20 @@ class _Run:
 
 
 def _require_same_length(clean: _Run, corrupt: _Run) -> None:
-    n_clean, n_corrupt = (len(run.text.src or run.text.begin) for run in (clean, corrupt))
-    if n_clean != n_corrupt or len(clean.text.tgt) != len(corrupt.text.tgt):
+    _require_same_number(*(len(run.text.src or run.text.begin) for run in (clean, corrupt)))
+    _require_same_number(len(clean.text.tgt), len(corrupt.text.tgt))
+
+
+def _require_same_number(clean: int, corrupt: int) -> None:
+    if clean != corrupt:
         raise VisformerError(
             N_(
                 "The clean text has {clean} tokens and the corrupt one {corrupt}: their tokens have to correspond, so "
                 "give "
                 "texts of equal length."
             ),
-            clean=n_clean,
-            corrupt=n_corrupt,
+            clean=clean,
+            corrupt=corrupt,
         )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.effects.weight_effects import _require_choice
+from visformer.analysis.effects.weight_effects import Progress, _require_choice, told
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
@@ -58,6 +58,7 @@ def shuffle_effect(
     weights: Literal["shuffled", "uniform"] = "shuffled",
     draws: int = DRAWS,
     seed: int = 0,
+    progress: Progress | None = None,
     to: str | None = None,
 ) -> ShuffleEffect:
     """Shuffle the weights of heads within each row among its allowed keys, and measure what rows then predict.
@@ -74,6 +75,7 @@ def shuffle_effect(
         weights: "shuffled", or "uniform": the same weight on each allowed key, which is one draw.
         draws: number of shuffles.
         seed: of the first; the others follow.
+        progress: as for :func:`weight_effects`.
         to: target language, as for ``model.trace``.
 
     Returns:
@@ -88,6 +90,7 @@ def shuffle_effect(
     _require_choice("weights", weights, ("shuffled", "uniform"))
     text = model.read_again(model.trace(source, target, to=to, record=()))
     changed = [Uniform(path, head)] if weights == "uniform" else [Shuffle(path, head, seed + i) for i in range(draws)]
-    runs = model.log_probabilities([(text, ()), *((text, edit) for edit in changed)], every=True)
+    texts = [(text, ()), *((text, edit) for edit in changed)]
+    runs = told(model.log_probabilities(texts, every=True), len(texts), progress)
     clean = np.exp(next(runs).astype(np.float64))  # (row, vocab)
     return ShuffleEffect(np.stack([abs(np.exp(each.astype(np.float64)) - clean).sum(axis=1) / 2 for each in runs]))

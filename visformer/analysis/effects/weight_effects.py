@@ -4,9 +4,9 @@ A large weight may change nothing, and a small one much (Jain and Wallace 2019, 
 Serrano and Smith 2019, "Is Attention Interpretable?", section 3: weights set to zero).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ EXACT_TOKENS = 24
 """Texts of at most so many tokens are run once for each weight; longer ones are estimated by the gradient."""
 
 Floats = NDArray[np.float64]
+Progress = Callable[[int, int], object]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class WeightEffects:
 
     Args:
         values: (query, key) float64, nats: log-probability without the weight minus that with it; below 0: the weight
-            speaks for the prediction. 0 where the mask allows no weight.
+            speaks for the prediction. 0 where the mask allows no weight; NaN where it was not asked for.
         pattern: (query, key) float32: the weights themselves.
         method: "exact": each weight was taken away in a run of its own; "gradient": a first-order estimate.
         how: "zero": set to 0 after the softmax; "mask": masked before it, so that the rest of the row shares it.
@@ -55,6 +57,8 @@ def weight_effects(
     head: int,
     how: Literal["zero", "mask"] = "zero",
     method: Literal["exact", "gradient"] | None = None,
+    cells: Collection[tuple[int, int]] | None = None,
+    progress: Progress | None = None,
     to: str | None = None,
 ) -> WeightEffects:
     """Compute how much the prediction of a row changes when a single weight of one head is taken away.
@@ -69,7 +73,9 @@ def weight_effects(
         head: from 0.
         how: "zero": the weight becomes 0 after the softmax and its row is not renormalised; "mask": the key is masked
             before the softmax.
-        method: None: "exact" up to 24 tokens on each side, "gradient" above.
+        method: None: "exact" up to 24 tokens on each side and for single cells, "gradient" above.
+        cells: (query, key) of the weights to take away, one run each; None: every weight of the head.
+        progress: called with runs done and all runs; an exception that it raises ends the computation.
         to: target language, as for ``model.trace``.
 
     Returns:
@@ -77,7 +83,7 @@ def weight_effects(
         row the model's own choice; for a row of an encoder it is that of the whole target.
 
     Raises:
-        VisformerError: the model predicts no next token, has no such head, or a setting is unknown.
+        VisformerError: the model predicts no next token, has no such head or weight, or a setting is unknown.
         EditError: the model does not let its weights be changed.
         TraceError: there is no such attention.
     """
@@ -87,22 +93,49 @@ def weight_effects(
     trace = model.trace(source, target, to=to, record=(f"{path}.pattern", f"{path}.mask"))
     allowed: NDArray[np.bool_] = _head_of(trace, f"{path}.mask", head).astype(bool)
     text, whole = model.read_again(trace), path.startswith("encoder.")
-    exact = max(allowed.shape) <= EXACT_TOKENS if method is None else method == "exact"
+    few = cells is not None or max(allowed.shape) <= EXACT_TOKENS
+    exact = few if method is None else method == "exact"
+    wanted = allowed & (True if cells is None else _at(cells, allowed.shape))
     values = np.zeros(allowed.shape)
     if exact:
         clean = next(model.log_probabilities([(text, ())])).astype(np.float64)
-        runs = ((text, _edit(how, path, head, cell)) for cell in _cells(allowed))
-        for (query, key), changed in zip(_cells(allowed), model.log_probabilities(runs), strict=True):
+        runs = ((text, _edit(how, path, head, cell)) for cell in _cells(wanted))
+        each = told(model.log_probabilities(runs), int(wanted.sum()), progress)
+        for (query, key), changed in zip(_cells(wanted), each, strict=True):
             values[query, key] = (changed - clean).sum() if whole else changed[query] - clean[query]
     else:
-        values = _first_order(model, text, f"{path}.pattern", head, how=how, whole=whole)
+        values = _first_order(model, text, f"{path}.pattern", head, how=how, whole=whole, progress=progress)
     return WeightEffects(
-        np.where(allowed, values, 0.0),
+        np.where(wanted, values, np.where(allowed, np.nan, 0.0)),
         np.asarray(_head_of(trace, f"{path}.pattern", head), dtype=np.float32),
         "exact" if exact else "gradient",
         how,
         "target" if whole else "row",
     )
+
+
+def told(runs: Iterable[_T], total: int, progress: Progress | None) -> Iterator[_T]:
+    """Tell after each run how many of all are done."""
+    for done, run in enumerate(runs, start=1):
+        if progress is not None:
+            progress(done, total)
+        yield run
+
+
+def _at(cells: Collection[tuple[int, int]], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return where these cells are, (query, key)."""
+    chosen = np.zeros(shape, dtype=bool)
+    for query, key in cells:
+        if not (0 <= query < shape[0] and 0 <= key < shape[1]):
+            raise VisformerError(
+                N_("There is no weight at ({query}, {key}): the head has {rows} queries and {columns} keys, from 0."),
+                query=query,
+                key=key,
+                rows=shape[0],
+                columns=shape[1],
+            )
+        chosen[query, key] = True
+    return chosen
 
 
 def _cells(allowed: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -116,11 +149,14 @@ def _edit(how: str, path: str, head: int, cell: tuple[int, int]) -> "Edit":
     return (Zero if how == "zero" else Block)(path, head, *cell)
 
 
-def _first_order(model: "TracedModel", text: "Encoded", name: str, head: int, *, how: str, whole: bool) -> Floats:
+def _first_order(
+    model: "TracedModel", text: "Encoded", name: str, head: int, *, how: str, whole: bool, progress: Progress | None
+) -> Floats:
     """-a da at every cell; with the mask, plus what the other keys gain: each its share of a / (1 - a)."""
     n = len(text.predicted)
     objectives = [range(n)] if whole else [[row] for row in range(n)]
-    each = [found[name][head] for found in model.gate_gradients(((text, rows) for rows in objectives), [name])]
+    gradients = model.gate_gradients(((text, rows) for rows in objectives), [name])
+    each = [found[name][head] for found in told(gradients, len(objectives), progress)]
     slopes: Floats = (each[0] if whole else np.stack([found[row] for row, found in enumerate(each)])).astype(np.float64)
     if how == "zero":
         return -slopes

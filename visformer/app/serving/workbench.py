@@ -5,11 +5,12 @@ The first picture is the shipped Trace of the first example, drawn before torch 
 
 import gc
 import json
+import pickle
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +32,7 @@ from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
 from visformer.system.kept import Kept
 from visformer.system.memory import enough_memory
+from visformer.system.progress import heard_by
 from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
@@ -46,7 +48,16 @@ a sentence that arrives earlier starts the import at once."""
 
 _FIRST_BOX = N_("Sentence")
 
-_Result = TypeVar("_Result", "Trace", "Decoding")
+
+@dataclass(frozen=True)
+class _Measured:
+    """The result of an analysis, with its size for the cache."""
+
+    value: Any
+    nbytes: int
+
+
+_Result = TypeVar("_Result", "Trace", "Decoding", _Measured)
 
 RESULTS = Kept(lambda: limits.TRACE_BYTES)
 """Traces and decodings of all models, by the workbench and the request."""
@@ -137,7 +148,7 @@ class Workbench:
     def _kept(self, key: Hashable) -> Any:
         return RESULTS.get((self, key))
 
-    def _keep(self, key: Hashable, result: "Trace | Decoding") -> None:
+    def _keep(self, key: Hashable, result: "Trace | Decoding | _Measured") -> None:
         with suppress(BudgetError):  # larger than the whole cache
             RESULTS.put((self, key), result, result.nbytes)
 
@@ -232,9 +243,58 @@ class Workbench:
 
         return self._cached(key, (source, None), make, times=times)
 
+    def measured(
+        self,
+        analysis: Callable[..., Any],
+        source: str,
+        target: str | None,
+        *,
+        on_progress: Callable[[float], object] = lambda _: None,
+        **settings: Any,
+    ) -> Any:
+        """Return what an analysis finds; it runs where long computations do, and keeps no sentence waiting.
+
+        Args:
+            analysis: a function of a module, called with the model, both texts and ``settings``; its result is pickled.
+            source: the sentence.
+            target: as for :meth:`trace`.
+            on_progress: called repeatedly with the share of its runs that are done; may raise, to leave.
+            settings: hashable keywords.
+
+        Raises:
+            VisformerError: a text exceeds a limit, or what the analysis raises.
+        """
+        checks.check_text(source, _FIRST_BOX)
+        if target is not None:
+            checks.check_text(target, SECOND_BOX[self.kind])
+        elif self._lends_target is not None:
+            target = self._lends_target(source)
+        model = self.loaded(source, target)
+
+        heard = [0.0]
+
+        def hear(done: int, total: int) -> None:
+            heard[0] = done / max(1, total)
+
+        def make(runner: Any) -> _Measured:
+            work = partial(_analyse, analysis, source, target, settings)
+            with heard_by(hear):
+                value = runner.analyse(work) if isinstance(runner, Named) else work(model)
+            return _Measured(value, len(pickle.dumps(value)))
+
+        key = (analysis.__qualname__, source, target, *sorted(settings.items()))
+        return self._cached(key, (source, target), make, kind="long", look=lambda: on_progress(heard[0])).value
+
     @enough_memory()
     def _cached(
-        self, key: Hashable, texts: tuple[str, str | None], make: Callable[[Any], _Result], *, times: int = 1
+        self,
+        key: Hashable,
+        texts: tuple[str, str | None],
+        make: Callable[[Any], _Result],
+        *,
+        times: int = 1,
+        kind: Kind | None = None,
+        look: Callable[[], object] = lambda: None,
     ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All forward passes are started here."""
         result: _Result | None = self._kept(key)
@@ -242,10 +302,15 @@ class Workbench:
             ADMISSION.counts.add("cached")
             return result
         model = self.loaded(*texts)
-        kind = self._kind(model, texts, max(1, times))
+        kind = kind or self._kind(model, texts, max(1, times))
         work = partial(self._make, key, partial(make, self._runner(model, kind)))
         with aside(), ADMISSION.notice() as on_wait:
-            return ADMISSION.run((id(self), key), work, on_wait=on_wait, session=own_session(), kind=kind)
+
+            def wait(before: int | None) -> None:
+                on_wait(before)
+                look()
+
+            return ADMISSION.run((id(self), key), work, on_wait=wait, session=own_session(), kind=kind)
 
     def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         result: _Result | None = self._kept(key)  # set if another visitor was a moment earlier
@@ -298,6 +363,12 @@ class Workbench:
 
         key = (source, target, tuple(record), f"untrained {norm}")
         return self._cached(key, (source, target), make)
+
+
+def _analyse(
+    analysis: Callable[..., Any], source: str, target: str | None, settings: Mapping[str, Any], model: Any
+) -> Any:
+    return analysis(model, source, target, **settings)
 
 
 @st.cache_resource(show_spinner=False)

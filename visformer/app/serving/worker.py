@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +25,9 @@ from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 from visformer.system.cancellation import Cancellation
+from visformer.system.progress import Listener, heard_by
 
+_EVERY = 0.1  # seconds between two reports
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
@@ -32,7 +35,8 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
     """Load the model, if any, then handle requests until the pipe is closed.
 
     A request is a pickle of (method of the model or function, args, kwargs); a response, the first one after loading
-    the model, is a pickle of (whether it failed, the result or the exception).
+    the model, is a pickle of (whether it failed, the result or the exception). Reports of progress come before it, each
+    a pickle of (None, (runs done, all runs)).
     """
     model: Any = None
     is_computing = False
@@ -45,7 +49,7 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         nonlocal is_computing
         is_computing = True
         try:
-            with Cancellation().current():
+            with Cancellation().current(), heard_by(_reporter(responses)):
                 return make()
         finally:
             is_computing = False
@@ -75,6 +79,20 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         while model is not None:
             what, args, kwargs = pickle.load(requests)
             respond(partial(getattr(model, what) if isinstance(what, str) else what, *args, **kwargs))
+
+
+def _reporter(responses: IO[bytes]) -> Listener:
+    """Return what writes reports of progress, a few a second; the signal cuts none, a buffer keeps what it has left."""
+    told = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _EVERY:
+            told = time.monotonic()
+            responses.write(pickle.dumps((None, (done, total)), pickle.HIGHEST_PROTOCOL))
+            responses.flush()
+
+    return tell
 
 
 def _is_importing(frame: FrameType | None) -> bool:
