@@ -21,6 +21,7 @@ VIEWS = {
     "understand/head": ("head_view", ["steps", "joined", "silence"]),
     "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
+    "measure/effects": ("effects_view", ["weights", "shuffled", "patching", "lens"]),
 }
 """Page to the key of its switch and its views."""
 

@@ -269,12 +269,13 @@ def _dots(trace: Mapping[str, Any], xs: list[float], ys: list[float]) -> Iterato
 
 
 def _texts(trace: Mapping[str, Any], xs: list[float], ys: list[float], colour: str) -> Iterator[str]:
-    beside = "right" in trace.get("textposition", "")
+    where = trace.get("textposition", "")
+    beside, level = "right" in where, "middle" in where
     font = trace.get("textfont", {})
     for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
         lines = str(_of(trace["text"], i)).split("<br>")
         for n, words in enumerate(lines):
-            above = 0 if beside else 8 + _LINE * (len(lines) - n) - _LINE / 2
+            above = 0 if level else 8 + _LINE * (len(lines) - n) - _LINE / 2
             size, ink = font.get("size", _SIZE), font.get("color", colour)
             yield _text(words, x + (4 if beside else 0), y - above, ink, "start" if beside else "middle", size=size)
 

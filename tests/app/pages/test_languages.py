@@ -45,6 +45,7 @@ BOXES_OF_TOKENS = (
     "_query",
     "decoding_other",
     "silence_example",
+    "effects_bundled",
     boxes.EXAMPLE,
     boxes.TARGET,
 )

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR
+from visformer.app.pages import effects
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.examples import NAMING
+from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, here
-from visformer.app.widgets.component import attention_picture, attention_view, attention_weights
+from visformer.app.widgets.component import attention_effect, attention_picture, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.system.memory import enough_memory
 from visformer.web.selection import Selection
@@ -22,6 +24,9 @@ if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
 
     from visformer.trace import Trace
+
+_CLICKED: Slot[dict[str, Any] | None] = Slot("clicked_cell", None, resets=True)
+"""What was selected last: only a clicked cell is measured, not one that a link opens before the model is there."""
 
 _CLEARLY = 0.5  # of a row's weight, in the mean over all rows
 _QUESTIONS = {
@@ -79,6 +84,7 @@ def explorer() -> None:
         trace = controls.current_trace()
         if trace is not None:
             if selection.take(value, trace):
+                _CLICKED.set(_place(selection.chosen()))
                 address.update()
             following.publish()
 
@@ -98,7 +104,31 @@ def explorer() -> None:
     controls.look_for(said, above, asked=_asked(trace, selected.stack))
     with st.container(horizontal=True, vertical_alignment="center"):
         link_inside(trace, selected)
+        link_effects(trace)
         downloads.attention(trace)
+    if _place(selected) == _CLICKED.get():
+        with picture:
+            tell_effect(trace, selected)
+
+
+def link_effects(trace: "Trace") -> None:
+    """Link to what the weights of the head do, if the model predicts next tokens."""
+    _ = boxes.gettext()
+    if effects.predicts(trace):
+        st.page_link("pages/measure/effects.py", label=_("What its weights do"), query_params=address.address())
+
+
+def _place(selected: Selection) -> dict[str, Any]:
+    return {name: getattr(selected, name) for name in ("stack", "layer", "head", "query", "key")}
+
+
+def tell_effect(trace: "Trace", selected: Selection) -> None:
+    """Send the explorer what the weight of the locked cell does: only that of one head is measured, alone."""
+    is_plain = selected.combine == "one" and not (selected.merging or selected.renormalising)
+    if selected.query is None or selected.key is None or not is_plain or not effects.predicts(trace):
+        return
+    with suppress(VisformerError):  # such as a model whose weights cannot be changed: the page says why
+        attention_effect(_place(selected), effects.of_cell(trace, selected))
 
 
 def link_inside(trace: "Trace", selected: Selection) -> None:

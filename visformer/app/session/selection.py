@@ -99,6 +99,6 @@ def _widget(name: str, suffix: object = "") -> Slot[Any]:
 
 
 def keep_place(**place: Any) -> None:
-    """Remember the place selected in "Inside a head", for the address and for the explorer to start with."""
+    """Remember a place selected on another page, for the address and for the explorer to start with."""
     if any(getattr(chosen(), name) != value for name, value in place.items()):
-        _SELECTION.set(replace(chosen(), key=None, **place))
+        _SELECTION.set(replace(chosen(), **{"key": None, **place}))

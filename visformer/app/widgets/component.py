@@ -155,6 +155,11 @@ def attention_weights(trace: "Trace") -> None:
         _FEED(data=rest, key=f"{CANVAS}_weights")
 
 
+def attention_effect(place: Mapping[str, Any], said: str) -> None:
+    """Send what the weight of a locked cell does; ``place``: stack, layer, head, query and key, from 0."""
+    _FEED(data=write_message("effect", {**place, "said": said}, to=CANVAS), key=f"{CANVAS}_effect")
+
+
 def map_picture(
     drawn: "WholeModel",
     *,

@@ -188,10 +188,14 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
     def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
         return bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
 
+    def measure(analysis: Callable[..., Any], **settings: Any) -> Any:
+        return bench().measured(analysis, boxes.source(), boxes.target(), **settings)
+
     return Source(
         record=record,
         speak=lambda **how: bench().decoded(boxes.source(), **how),
         read=lambda text: bench().trace(text, None, record=PATTERNS),
+        measure=measure,
         untrained=untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
         tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],

@@ -24,8 +24,9 @@ def selected(setting: Setting, picture: Picture) -> None:
     absent = {option.key("head", setting) for option in _WITHIN if option.name not in own}
     before = selection.selection(setting.patterns, absent=absent).query
     place(setting, page="head", options=options)
-    is_chosen = before is not None or setting["query"] != _QUERY  # the default locks no row in the explorer
-    selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
+    query = setting.get("query", before)
+    is_chosen = before is not None or query != _QUERY  # the default locks no row in the explorer
+    selection.keep_place(**{**setting, "query": query if is_chosen else None})
 
 
 def selected_stack(setting: Setting) -> None:

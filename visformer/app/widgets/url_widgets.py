@@ -10,9 +10,10 @@ import streamlit as st
 from visformer.app.session import address, boxes, visit
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
-from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, resolved
+from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, Text, resolved
 from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
+from visformer.system import limits
 
 _UNSET = object()
 
@@ -59,7 +60,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     if isinstance(option, Several):
         option.require_few(value)
     setting[option.name] = value
-    address.show(name, None if value == first else option.write(value))
+    written = "" if value == first else option.write(value)
+    address.show(name, written if 0 < len(written) <= limits.CHOICE_CHARACTERS else None)
     return value
 
 
@@ -96,6 +98,8 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             # Directly in a column, a switch would otherwise be cut off where it is too wide.
             look = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
+        case Text():
+            return "text_input", {"max_chars": limits.CHOICE_CHARACTERS}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0

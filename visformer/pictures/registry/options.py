@@ -5,6 +5,7 @@ Programs may use every valid value; a slider may offer fewer (``least`` to ``mos
 
 import re
 from abc import ABC, abstractmethod
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -194,6 +195,22 @@ class Flag(Option):
 
     def write(self, value: bool) -> str:
         return str(int(value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Option):
+    """A short text, such as a second sentence; "": none. Links have it as base64url, which needs no escapes."""
+
+    default: Any = ""
+
+    def read(self, text: str, setting: Setting) -> str:
+        try:
+            return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+        except ValueError:
+            raise LinkError(N_("expected a text as base64url.")) from None
+
+    def write(self, value: str) -> str:
+        return urlsafe_b64encode(value.encode(errors="replace")).decode().rstrip("=")
 
 
 @dataclass(frozen=True, kw_only=True)

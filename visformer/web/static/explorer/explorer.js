@@ -135,6 +135,7 @@ class AttentionView {
   // Messages
 
   update(message) {
+    if (message.kind === "effect") return this.takeEffect(message)
     const isPicture = message.kind === "attention"
     if (isPicture) this.readTheme(message) // before any DOM changes, to avoid a second layout
     if (!this.seen) this.measure()
@@ -151,7 +152,10 @@ class AttentionView {
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     this.data = data
     this.model.take(data)
-    if (!sameTrace) state.free()
+    if (!sameTrace) {
+      state.free()
+      this.readout.effect = null
+    }
     const another = start !== this.start // from a link, or from the presenter
     if (another) {
       state.free()
@@ -162,6 +166,12 @@ class AttentionView {
     state.keepInRange(this.model.stack)
     if (!this.model.orders().includes(state.order)) state.order = "place"
     if (another) this.expect()
+  }
+
+  /** What the weight of a locked cell does, measured by the host once the cell was reported. */
+  takeEffect(message) {
+    this.readout.effect = message
+    if (this.data) this.updateReadout()
   }
 
   /** Add exact weights from a message of their own, which may arrive before its picture. */

@@ -11,6 +11,7 @@ export class Readout {
   constructor(parent, state, model) {
     this.state = state
     this.model = model
+    this.effect = null // of the weight that was locked last, see does()
     const box = part(parent, "div", "readout", { role: "status", "aria-live": "polite" })
     this.weight = part(box, "div", "weight")
     this.spot = part(box, "div", "place")
@@ -87,12 +88,20 @@ export class Readout {
   /** Lines about a cell or, for a single token, about what it reads or is read by. */
   lines(cell) {
     const lines = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
-    return [...lines, this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
+    return [...lines, this.does(cell), this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
   }
 
   cell({ row, column }) {
     const names = { query: this.name("rows", row), key: this.name("columns", column) }
     return [fill(this.text.reads, names), this.eachHead({ row, column })]
+  }
+
+  /** What the locked cell's weight does to the prediction, where the host has measured it. */
+  does(cell) {
+    const { effect, model, state } = this
+    if (!effect || !state.locked || state.combine !== "one") return ""
+    const place = { stack: state.stack, ...state.focus, ...model.inTokens([cell])[0] }
+    return ["stack", "layer", "head", "query", "key"].every((name) => place[name] === effect[name]) ? effect.said : ""
   }
 
   /** The strongest weights of a token's row or column; of a map, the numbers furthest from 0. */

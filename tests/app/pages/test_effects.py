@@ -1,0 +1,76 @@
+"""The page about effects: what is locked, typed and refused; and the locked cell of the explorer."""
+
+from benchmarks.messages import read_message
+from tests.app.support import address_of, button, call, choose, open_page, texts
+from visformer.app.pages import effects
+from visformer.web.panels import Click
+
+PAGE = "measure/effects"
+
+
+def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app):
+    app = open_page(new_app(), PAGE)
+    assert texts(app, "The largest effect here. Without this weight (")
+    call(app, effects._lock, Click("pattern", 2, 3))
+    assert texts(app, "Without this weight (0.98), the log-probability of “东北” changes by −")
+    link = address_of(app)
+    assert (link["query"], link["key"]) == ("3", "4")
+    again = new_app(page=PAGE, **link)
+    assert texts(again) == texts(app)
+
+
+def test_another_way_to_take_a_weight_away_is_in_the_address(new_app):
+    app = open_page(new_app(), PAGE)
+    choose(app, "effects_how", "mask")
+    assert texts(app, "The largest effect here. With this key masked")
+    assert address_of(app)["effects_how"] == "mask"
+
+
+def test_a_second_sentence_is_in_the_address_and_one_of_another_length_is_refused(new_app):
+    app = new_app(page=PAGE, effects_view="patching", text="I saw a cat.")
+    (box,) = [box for box in app.text_input if box.key == "effects_corrupt"]
+    box.set_value("I saw a car.").run()
+    (said,) = texts(app, "log p(")
+    assert "“I saw a cat.”" in said and "“I saw a car.”" in said
+    again = new_app(page=PAGE, **address_of(app))
+    assert texts(again, "log p(") == [said]
+    (box,) = [box for box in again.text_input if box.key == "effects_corrupt"]
+    box.set_value("I saw a big red car.").run()
+    assert "texts of equal length" in again.info[-1].value
+
+
+def test_a_post_norm_model_has_a_lens_and_a_sentence_on_parts(new_app):
+    app = new_app(page=PAGE, effects_view="lens")
+    assert app.get("plotly_chart")
+    assert "no path adds linearly" in app.info[-1].value
+    assert not [box for box in app.selectbox if box.key.startswith("effects_row")]
+
+
+def test_what_takes_long_waits_for_a_click(new_app, monkeypatch):
+    monkeypatch.setattr(effects, "_AT_ONCE", 0)
+    app = open_page(new_app(), PAGE)
+    assert not texts(app, "The largest effect here.")
+    button(app, "Measure").click().run()
+    assert texts(app, "The largest effect here.")
+    assert not [one for one in app.button if one.label == "Cancel"], "it is done"
+    choose(app, "effects_how", "mask")
+    assert button(app, "Measure"), "this has not been asked for"
+
+
+def effect_of(app):
+    """Return the header of the message on the locked cell; None: there is none."""
+    found = [one for one in app.get("bidi_component") if one.proto.id.endswith("attention_effect")]
+    return read_message(found[0].proto.bytes)[0] if found else None
+
+
+def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
+    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 3, "query": 2, "key": 3}
+    app = new_app(stack="cross", layer="3", head="4", query="3", key="4")
+    assert effect_of(app) is None, "a link clicks nothing"
+    from visformer.app.pages import attention
+
+    app.session_state[attention._CLICKED.key] = place
+    app.run()
+    found = effect_of(app)
+    assert found["said"].startswith("Without this weight (0.98), the log-probability of “东北” changes by −")
+    assert {name: found[name] for name in place} == place

@@ -1,0 +1,158 @@
+"""The pictures of effects: the numbers of the public functions, and the sentences about them."""
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from tests.kinds import model_of
+from visformer import analysis
+from visformer.errors import VisformerError
+from visformer.export.curves import figure_svg, numbers_of
+from visformer.pictures.experiments import patched, shuffled, weights
+from visformer.pictures.registry.picture import picture
+
+TEXT, TARGET, PATH = "I bought a book.", "我买了一本书。", "decoder.2.cross_attn"
+CROSS = {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
+
+
+def setting_of(name, model, *texts, **values):
+    return picture(name).setting(vf.figures.source_of(model, *texts), values)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return vf.load("en-zh")
+
+
+@pytest.mark.parametrize("how", ["zero", "mask"])
+def test_beside_each_weight_is_its_effect(translator, how):
+    pattern, effect = picture("weight-effects").make(
+        vf.figures.source_of(translator, TEXT, TARGET), {**CROSS, "how": how}
+    )
+    found = analysis.weight_effects(translator, TEXT, TARGET, path=PATH, head=3, how=how)
+    np.testing.assert_array_equal(pattern.values, found.pattern)
+    np.testing.assert_allclose(effect.values, found.values, atol=1e-5)
+    assert (pattern.scale, effect.scale) == ("weight", "signed")
+    assert pattern.rows == effect.rows
+    assert np.argwhere(effect.outlined).tolist() == [
+        [*np.unravel_index(abs(found.values).argmax(), found.values.shape)]
+    ]
+
+
+def test_a_masked_cell_has_no_effect_and_the_sentence_says_so(translator):
+    setting = setting_of("weight-effects", translator, TEXT, TARGET, stack="decoder.self_attn", layer=0, head=0)
+    assert np.isnan(weights.weights(setting)[1].values[0, 1])
+    assert weights.told(setting, (0, 1)) == "This weight is 0: there is nothing to take away."
+
+
+def test_the_sentence_of_a_cell_has_its_weight_and_its_effect(translator):
+    setting = setting_of("weight-effects", translator, TEXT, TARGET, **CROSS)
+    found = analysis.weight_effects(translator, TEXT, TARGET, path=PATH, head=3)
+    cell = row, _ = tuple(int(i) for i in np.unravel_index(abs(found.values).argmax(), found.values.shape))
+    weight, effect = float(found.pattern[cell]), float(found.values[cell])
+    token = translator.trace(TEXT, TARGET).tokens["next"][row]
+    changes = f"the log-probability of “{token}” changes by {weights.signed(effect)} nats."
+    said = f"Without this weight ({weight:.2f}), {changes}"
+    assert weights.told(setting, cell) == said
+    assert weights.told(setting) == f"The largest effect here. {said}"
+    one = analysis.weight_effects(translator, TEXT, TARGET, path=PATH, head=3, cells=[(row, 0)])
+    assert one.values[row, 0] == pytest.approx(found.values[row, 0], abs=1e-5)
+    assert np.isnan(one.values).sum() == one.values.size - 1
+    assert weights.signed(float(one.values[row, 0])) in weights.told(setting, (row, 0), alone=True)
+
+
+def test_rows_of_the_encoder_and_estimates_are_named(translator):
+    encoder = setting_of("weight-effects", translator, TEXT, TARGET, stack="encoder.self_attn")
+    assert "the whole target" in weights.told(encoder)
+    assert "whole target" in weights.weights(encoder)[1].note
+    long = setting_of("weight-effects", translator, "I bought a book and a car. " * 5, TARGET, **CROSS)
+    assert "estimated by the gradient" in weights.weights(long)[1].title
+    assert "estimate by the gradient" in weights.told(long)
+
+
+@pytest.mark.parametrize(("value", "text"), [(-1.2, "−1.20"), (0.034, "+0.0340"), (-1e-6, "0.0000")])
+def test_changes_have_a_sign_and_enough_digits(value, text):
+    assert weights.signed(value) == text
+
+
+@pytest.mark.parametrize("scope", ["head", "layer"])
+def test_each_row_has_the_median_and_range_of_its_shuffles(translator, scope):
+    setting = setting_of("shuffle-effects", translator, TEXT, TARGET, **CROSS, scope=scope)
+    how = {"path": PATH, "head": 3} if scope == "head" else {"path": "decoder.2.*"}
+    found = analysis.shuffle_effect(translator, TEXT, TARGET, **how)
+    figure = picture("shuffle-effects").draw(setting)
+    _, table = numbers_of(figure)
+    for column, values in (("median", found.median), ("least", found.low), ("most", found.high)):
+        np.testing.assert_allclose(table[column], values, atol=1e-6)
+    assert table["row"][1] == "我 → 买"
+    assert "Median of 20 shuffles" in shuffled.meaning(setting)
+    assert f"by {found.median.max():.3f}" in shuffled.meaning(setting)
+    assert "<svg" in figure_svg(figure)
+
+
+def test_uniform_weights_are_one_draw(translator):
+    setting = setting_of("shuffle-effects", translator, TEXT, TARGET, **CROSS, weights="uniform")
+    assert shuffled.meaning(setting).startswith("With uniform weights, ")
+
+
+def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends(translator):
+    setting = setting_of("patching", translator, TEXT, bundled=1)
+    stream, heads = patched.patched(setting)
+    pair = analysis.patching_pairs("en-zh")[1]
+    for panel, by in ((stream, "layer-token"), (heads, "head")):
+        found = analysis.patching(translator, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by=by)
+        np.testing.assert_allclose(panel.values, found.share, atol=2e-4)
+        assert panel.limit == stream.limit, "one scale"
+        assert weights.signed(found.clean) in patched.difference(setting)
+        assert weights.signed(found.corrupt) in patched.difference(setting)
+    assert "dog / car" in stream.columns.texts
+
+
+def test_a_second_sentence_of_ones_own_is_patched_and_one_of_another_length_refused(translator):
+    setting = setting_of("patching", translator, "I saw a cat.", corrupt="I saw a car.")
+    assert "cat / car" in patched.patched(setting)[0].columns.texts
+    assert "“I saw a car.”" in patched.difference(setting)
+    for corrupt, why in (
+        ("I saw a big car.", "has 6 tokens and the corrupt one 7"),
+        ("I saw a cat.", "predicts the same"),
+    ):
+        with pytest.raises(VisformerError, match=why):
+            patched.patched(setting_of("patching", translator, "I saw a cat.", corrupt=corrupt))
+
+
+def test_a_model_without_pairs_says_so():
+    with pytest.raises(VisformerError, match="no bundled pairs for this model"):
+        picture("patching").make(vf.figures.source_of(model_of("gpt2"), TEXT))
+
+
+def test_the_lens_ends_with_what_the_model_predicts():
+    model = vf.load("mini-gpt")
+    trace = model.trace("She is a teacher.", record="logits")
+    figure = picture("lens").make(vf.figures.source_of(model, "She is a teacher."))
+    _, table = numbers_of(figure)
+    last = [i for i, layer in enumerate(table["layer"]) if layer == 4]
+    np.testing.assert_allclose([table["score"][i] for i in last], trace["logits"].value.max(axis=1), rtol=1e-4)
+    assert table["token"][-1] == trace.tokens["next"][-1], "the last row has no forced token"
+    assert "<svg" in figure_svg(figure)
+
+
+def test_many_layers_are_thinned_out_to_twelve():
+    from visformer.pictures.charts.effects import top_tokens
+
+    figure = top_tokens(["a"], [["x"]] * 40, [[1.0]] * 40, layer="layer {layer}", title="lens")
+    assert len(figure.layout.xaxis.ticktext) == 12
+    assert figure.layout.xaxis.ticktext[-1] == "layer 40"
+    assert len(numbers_of(figure)[1]["layer"]) == 40
+
+
+def test_parts_sum_to_the_logit_and_a_post_norm_model_has_none(translator):
+    model = vf.load("mini-gpt")
+    source = vf.figures.source_of(model, "She is a teacher.")
+    main, others = picture("parts").make(source, {"row": 2})
+    trace = model.trace("She is a teacher.", record="logits")
+    logit = trace["logits"].value[2, trace.meta["ids"]["next"][2]]
+    assert main.values.sum() + others.values[:-1].sum() == pytest.approx(others.values[-1, 0], abs=1e-6)
+    assert others.values[-1, 0] == pytest.approx(logit, rel=1e-5)
+    assert main.values.shape == (4, 6 + 2), "heads, feed-forward, bias"
+    with pytest.raises(VisformerError, match="no path adds linearly"):
+        picture("parts").make(vf.figures.source_of(translator, TEXT))

@@ -1,0 +1,157 @@
+"""The views of the page about effects: their controls, the picture, and what it says in words."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from visformer.analysis.effects.shuffling import DRAWS
+from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.app.session import boxes, selection
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, pick, unavailable, url_widgets
+from visformer.errors import VisformerError
+from visformer.pictures.effects import EFFECTS, LENS, PARTS, PATCHING, SHUFFLED
+from visformer.pictures.experiments import patched
+from visformer.pictures.experiments import shuffled as shuffling
+from visformer.pictures.experiments.weights import told
+from visformer.pictures.experiments.weights import weights as drawn
+from visformer.pictures.registry.picture import Picture
+from visformer.pictures.registry.setting import Setting
+from visformer.trace import Trace
+from visformer.trace.stacks import shape_of
+from visformer.web.panels import Click
+from visformer.web.selection import Selection
+
+_AT_ONCE = 1.5e11
+"""Products that a page computes without being asked: a second or two. A layer has 12 · d_model² for each token."""
+
+_BACK = 3  # a pass and its gradient take about as long as three passes
+_ASKED: Slot[tuple[object, ...] | None] = Slot("effects_asked", None, resets=True)
+_R = TypeVar("_R")
+
+
+def predicts(trace: Trace) -> bool:
+    """Whether the model predicts next tokens."""
+    has_logits = trace.blocks is None or trace.blocks.logits
+    return "decoder" in unavailable.kind_of(trace) and has_logits and trace.lacks("logits") is None
+
+
+def _selected(picture: Picture, trace: Trace, bar: Any) -> Setting:
+    """Draw the head in focus, which all pages share, and the picture's own options."""
+    setting = controls.setting_of(picture, trace)
+    with bar:
+        place, own = st.columns([63, 37], gap="medium", vertical_alignment="bottom")
+    with place:
+        pick.selected(setting, picture)
+    with own, st.container(horizontal=True, vertical_alignment="bottom"):
+        url_widgets.draw_all(picture, setting, "effects")
+    return setting
+
+
+def _lock(click: Click) -> None:
+    if click.row is not None and click.column is not None:
+        selection.keep_place(query=click.row, key=click.column)
+
+
+def _measured(trace: Trace, runs: int, setting: Setting, draw: Callable[[], _R]) -> _R | None:
+    """Draw what is measured; what takes longer than a second or two waits for a click, and can be cancelled.
+
+    Args:
+        trace: of the text.
+        runs: number of passes.
+        setting: what is measured.
+        draw: measures and draws it.
+
+    Returns:
+        Its result; None: the visitor has not asked for it.
+    """
+    _, blocks = boxes.gettext(), trace.blocks
+    layers = sum(stack.n_layers for stack in (blocks.encoder, blocks.decoder) if stack) if blocks else 1
+    tokens = sum(len(trace.tokens.get(side, ())) for side in ("src", "tgt"))
+    if runs * tokens * layers * 12 * (controls.width() or 0) ** 2 <= _AT_ONCE:
+        with st.spinner(_("Measuring …")):
+            return draw()
+    request, place = (boxes.source(), boxes.target(), boxes.model(), *setting.items()), st.empty()
+    if _ASKED.get() != request:
+        with place.container(horizontal=True, vertical_alignment="center"):
+            st.button(_("Measure"), on_click=_ASKED.set, args=(request,), type="primary", key="effects_measure")
+            st.caption(_("{n} passes of this model, one after another").format(n=runs))
+        return None
+    with place.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, _("Measuring …"))
+        st.button(_("Cancel"), on_click=_ASKED.clear, key="effects_cancel")
+    measure = partial(setting.source.measure, on_progress=lambda share: bar.progress(share, _("Measuring …")))
+    setting.source = replace(setting.source, measure=measure)
+    drawn = draw()
+    place.empty()
+    return drawn
+
+
+def weights(trace: Trace, bar: Any) -> None:
+    """Draw the weights of a head and their effects; one cell is told in words: that locked in the explorer, if any."""
+    setting, locked = _selected(EFFECTS, trace, bar), selection.chosen()
+    cell = locked.query, locked.key
+    n_queries, n_keys = trace[f"{setting.path}.pattern"].shape[1:]
+    runs = n_queries * n_keys if max(n_queries, n_keys) <= EXACT_TOKENS else _BACK * n_queries
+    measured = _measured(trace, runs, setting, lambda: (drawn(setting, cell), told(setting, cell)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_weights", on_click=_lock)
+
+
+def of_cell(trace: Trace, place: Selection) -> str:
+    """Say what the weight of the locked cell of a head does, in the visitor's language."""
+    given: dict[str, Any] = {"stack": place.stack, "layer": place.layer, "head": place.head, "how": "zero"}
+    return told(controls.setting_of(EFFECTS, trace, **given), (place.query, place.key), alone=True)
+
+
+def shuffled(trace: Trace, bar: Any) -> None:
+    """Draw how far the output moves with other weights, and say what that means."""
+    setting = _selected(SHUFFLED, trace, bar)
+    runs = DRAWS if setting["weights"] == "shuffled" else 1
+    measured = _measured(trace, runs, setting, lambda: (SHUFFLED.draw(setting), shuffling.meaning(setting)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_shuffled")
+
+
+def patching(trace: Trace, bar: Any) -> None:
+    """Draw what patching brings back, of a bundled pair or of the sentence and a second one."""
+    _, setting = boxes.gettext(), controls.setting_of(PATCHING, trace)
+    with bar:
+        place, pair, own = st.columns([30, 35, 35], gap="medium", vertical_alignment="bottom")
+    with place:
+        pick.selected_stack(setting)
+    setting["bundled"] = 0
+    has_pairs = bool(patched.pairs(setting))
+    if has_pairs:
+        url_widgets.draw(PATCHING.option("bundled"), setting, "effects", place=pair)
+    url_widgets.draw(PATCHING.option("corrupt"), setting, "effects", place=own if has_pairs else pair)
+    if not has_pairs and not setting["corrupt"].strip():
+        st.info(_(patched.NO_PAIRS))
+        return
+    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
+    runs = n_layers * (n_heads + n_keys)
+    measured = _measured(trace, runs, setting, lambda: (PATCHING.draw(setting), patched.difference(setting)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_patching")
+
+
+def lens(trace: Trace, _bar: Any) -> None:
+    """Draw the logit lens and, of a pre-norm model, the parts of a logit."""
+    _, setting = boxes.gettext(), controls.setting_of(LENS, trace)
+    with st.spinner(_("Measuring …")):
+        controls.draw(LENS.draw(setting), key="effects_lens")
+    setting = controls.setting_of(PARTS, trace)
+    place, picture = st.empty(), st.container()
+    url_widgets.draw(PARTS.option("row"), setting, "effects", place=place, width=260)
+    with picture:
+        try:
+            controls.draw(PARTS.draw(setting), key="effects_parts")
+        except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
+            place.empty()
+            st.info(error.localized(_))

@@ -1,0 +1,133 @@
+"""Charts of effects: how far the output of each row moves, and the logit lens."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from visformer.pictures.charts import go
+from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.theme import CURVES, FAINT, LINE, TEXT, Theme
+
+_MOST = 12
+"""Layers side by side: more would overlap."""
+
+
+def moved_rows(
+    rows: Sequence[str],
+    median: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    *,
+    title: str,
+    axis: str,
+    theme: Theme = "light",
+) -> go.Figure:
+    """Draw for each row the median of several distances as a dot, and their range as a line.
+
+    Args:
+        rows: labels.
+        median: from 0 to 1.
+        low: the smallest of each row.
+        high: the largest.
+        title: title in a file.
+        axis: title of the axis.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+    """
+    places, colour = list(range(len(rows))), CURVES[theme][0]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[x for pair in zip(low, high, strict=True) for x in (*pair, None)],
+        y=[each for y in places for each in (y, y, None)],
+        mode="lines",
+        line={"color": colour, "width": 3},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=[*median],
+        y=places,
+        mode="markers",
+        marker={"size": 11, "color": colour},
+        customdata=[*zip(low, high, strict=True)],
+        hovertemplate="%{x:.4f} (%{customdata[0]:.4f}–%{customdata[1]:.4f})<extra></extra>",
+    )
+    table: dict[str, list[Any]] = {"row": [*rows], "median": [*median], "least": [*low], "most": [*high]}
+    _down(figure, rows, title=title, table=table, theme=theme)
+    end = min(1.0, max([*high, 0.01]) * 1.05)
+    figure.update_xaxes(title=axis, range=[-0.02 * end, end], gridcolor=LINE[theme], zeroline=False, rangemode="tozero")
+    return figure
+
+
+def top_tokens(
+    rows: Sequence[str],
+    tokens: Sequence[Sequence[str]],
+    scores: Sequence[Sequence[float]],
+    *,
+    layer: str,
+    title: str,
+    theme: Theme = "light",
+) -> go.Figure:
+    """Draw the top token of each row after each layer with its score; what the last layer says too is coloured.
+
+    Args:
+        rows: labels.
+        tokens: (layer, row), as displayed.
+        scores: (layer, row).
+        layer: label of a layer, with ``{layer}`` from 1.
+        title: title in a file.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure; of more than twelve layers, it draws twelve at even distances, the last among them.
+    """
+    count = len(tokens)
+    drawn = sorted({round(i * (count - 1) / max(min(count, _MOST) - 1, 1)) for i in range(min(count, _MOST))})
+    figure = go.Figure()
+    for last in (False, True):
+        cells = [(x, y, i) for x, i in enumerate(drawn) for y in range(len(rows))]
+        cells = [(x, y, i) for x, y, i in cells if (tokens[i][y] == tokens[-1][y]) is last]
+        figure.add_scatter(
+            x=[x for x, _, _ in cells],
+            y=[y for _, y, _ in cells],
+            text=[f"{_bold(literal(tokens[i][y]), last)} {_number(scores[i][y])}" for _, y, i in cells],
+            mode="text",
+            textposition="middle center",
+            textfont={"size": 13, "color": CURVES[theme][0] if last else TEXT[theme]},
+            hoverinfo="skip",
+        )
+    table: dict[str, list[Any]] = {
+        "row": [row for _ in tokens for row in rows],
+        "layer": [i + 1 for i in range(count) for _ in rows],
+        "token": [token for each in tokens for token in each],
+        "score": [score for each in scores for score in each],
+    }
+    _down(figure, rows, title=title, table=table, theme=theme)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=[*range(len(drawn))],
+        ticktext=[layer.format(layer=i + 1) for i in drawn],
+        range=[-0.5, len(drawn) - 0.5],
+        showgrid=False,
+        zeroline=False,
+        side="top",
+    )
+    return figure
+
+
+def _down(figure: go.Figure, rows: Sequence[str], *, title: str, table: dict[str, list[Any]], theme: Theme) -> None:
+    """Put the rows one below the other, as in a panel."""
+    figure.update_layout(**look(theme), **metadata(title, table))
+    margin = {"l": 10, "r": 10, "t": 26, "b": 46}
+    figure.update_layout(showlegend=False, margin=margin, height=80 + 26 * len(rows))
+    places = {"tickmode": "array", "tickvals": [*range(len(rows))], "ticktext": [literal(row) for row in rows]}
+    figure.update_yaxes(places, range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
+    figure.update_yaxes(tickfont={"color": FAINT[theme]})
+
+
+def _bold(text: str, is_bold: bool) -> str:
+    return f"<b>{text}</b>" if is_bold else text
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".replace("-", "−")
