@@ -7,7 +7,7 @@ import torch
 from tests.adapters.huggingface import hub
 from tests.support import tiny_translator
 from visformer.adapters.load import load, wrap
-from visformer.analysis import patching, patching_pairs
+from visformer.analysis import patching, patching_pair, patching_pairs
 from visformer.errors import VisformerError
 
 CLEAN, CORRUPT = "I went to the river", "I saw to the school"
@@ -137,3 +137,35 @@ def test_what_cannot_be_compared_is_refused_with_both_numbers():
         patching(load("mini-gpt"), "They", "He", answers=("is", "is"))
     with pytest.raises(VisformerError, match=r"tiny has no decoder\.\*\.nothing\.heads"):
         patching(model, "I", "I", answers=("a", "b"), by="head", stack="decoder.nothing")
+
+
+def test_a_pair_of_two_texts_has_the_first_tokens_that_differ_as_answers():
+    model = load("en-zh")
+    pair = patching_pair(model, "I saw a cat.", "I saw a car.")
+    first, second = (model.trace(text, record=()).meta["ids"]["next"] for text in (pair.clean, pair.corrupt))
+    at = len(pair.prefix)
+    assert first[:at] == second[:at] == [*pair.prefix]
+    assert pair.answers == ((first[at],), (second[at],))
+    assert first[at] != second[at]
+    done = []
+    how = {"answers": pair.answers, "prefix": pair.prefix, "progress": lambda *runs: done.append(runs)}
+    found = patching(model, pair.clean, pair.corrupt, **how)
+    assert found.share[0].max() > 0.9, "the noun brings it back"
+    assert done == [(i + 1, found.share.size) for i in range(found.share.size)]
+    assert found.answers == tuple(
+        model.trace(text, record=()).tokens["next"][at] for text in (pair.clean, pair.corrupt)
+    )
+
+
+def test_a_pair_of_a_decoder_is_answered_by_its_next_token():
+    pair = patching_pair(load("mini-gpt"), "He", "They")
+    assert (pair.prefix, [len(answer) for answer in pair.answers]) == ((), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("corrupt", "why"),
+    [("I saw a big car.", "has 6 tokens and the corrupt one 7"), ("I saw a cat.", "predicts the same")],
+)
+def test_texts_that_are_no_pair_are_refused(corrupt, why):
+    with pytest.raises(VisformerError, match=why):
+        patching_pair(load("en-zh"), "I saw a cat.", corrupt)

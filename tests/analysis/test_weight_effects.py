@@ -146,3 +146,15 @@ def test_shuffled_rows_move_the_output_as_a_module_with_these_rows_does():
     again = shuffle_effect(model, TEXT, TARGET, path="decoder.1.*", draws=5)
     np.testing.assert_array_equal(shuffled.draws, again.draws)
     assert len({row.tobytes() for row in shuffled.draws}) == 5  # draws differ
+
+
+def test_single_weights_are_those_of_the_whole_and_their_runs_are_told():
+    path, done = "decoder.2.cross_attn", []
+    every = weight_effects(translator(), TEXT, TARGET, path=path, head=6)
+    how = {"cells": [(1, 0), (2, 3)], "progress": lambda *runs: done.append(runs)}
+    few = weight_effects(translator(), TEXT, TARGET, path=path, head=6, **how)
+    assert done == [(1, 2), (2, 2)]
+    assert np.argwhere(~np.isnan(few.values)).tolist() == [[1, 0], [2, 3]]
+    np.testing.assert_allclose(few.values[[1, 2], [0, 3]], every.values[[1, 2], [0, 3]], atol=1e-5)
+    with pytest.raises(VisformerError, match=r"no weight at \(9, 0\)"):
+        weight_effects(translator(), TEXT, TARGET, path=path, head=6, cells=[(9, 0)])

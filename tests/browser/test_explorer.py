@@ -33,6 +33,7 @@ from visformer import i18n
 from visformer.analysis.heads import SCORES, head_scores
 from visformer.pictures.theme import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
+from visformer.web.message import write_message
 from visformer.web.payload import pack
 from visformer.web.selection import VIEWS as NAMES
 from visformer.web.selection import Selection
@@ -863,6 +864,20 @@ def test_invalid_fields_of_a_start_are_ignored(page, bare, trace, start):
     state = state_of(page)
     assert (state["stack"], state["view"], state["locked"]) == (ENCODER, "heatmap", "false")
     assert (int(state["layer"]), int(state["head"])) == ((2, 0) if start.get("layer") == 99 else (0, 0))
+
+
+def test_a_locked_cell_tells_what_its_weight_does_once_it_is_measured(page, trace):
+    def told(**place):
+        place = {"stack": ENCODER, "layer": 1, "head": 1, "query": 2, "key": 3, "said": "It does this.", **place}
+        page.evaluate("text => explorer.update(text)", text_of(write_message("effect", place)))
+        return "It does this." in readout(page)
+
+    click_head(page, 1, 1)
+    click_cell(page, 2, 3)
+    assert not told(key=4), "another cell"
+    assert told()
+    click_cell(page, 2, 3)
+    assert not told(), "only while it is locked"
 
 
 def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(page, bare, trace):

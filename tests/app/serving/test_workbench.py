@@ -15,10 +15,12 @@ from tests.app.serving.support import cannot_start
 from tests.web.support import made_up_trace
 from visformer.app.serving import admission, capacity, workbench
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.long_work import Named
 from visformer.app.serving.workbench import Workbench
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
 from visformer.system.kept import Kept
+from visformer.system.progress import report
 
 
 class Model:
@@ -226,3 +228,38 @@ def test_long_work_runs_in_its_own_process(bench):
     bench.decoded("a " * 40, beam_size=8)
     assert [len(workers.requests), len(long_worker.requests)] == [2, 2]
     assert bench.expect("b " * (limits.ORDINARY + 1), None, ("*.pattern",)) is None, "it is not computed ahead"
+
+
+def counted(model, source, target, *, times):
+    """Stand for an analysis."""
+    model.requests.append((source, target, times))
+    for done in range(times):
+        time.sleep(0.02)
+        report(done + 1, times)
+    return times
+
+
+def test_each_analysis_runs_once_and_tells_how_far_it_is(bench, monkeypatch):
+    monkeypatch.setattr(admission, "PATIENCE", 0.01)
+    monkeypatch.setattr(admission, "POLL", 0.01)
+    heard = []
+    for _ in range(2):
+        assert bench.measured(counted, "I went", "我 去", times=5, on_progress=heard.append) == 5
+    assert bench.measured(counted, "I went", "我 去", times=2) == 2, "other settings"
+    assert bench.model.requests == [("I went", "我 去", 5), ("I went", "我 去", 2)]
+    assert heard == sorted(heard) and 0 < heard[-1] <= 1
+
+
+def test_an_analysis_runs_where_long_work_is_done(bench):
+    bench.long_runner = mock.Mock(spec=Named)
+    bench.long_runner.analyse.side_effect = lambda work: work(bench.model) * 10
+    assert bench.measured(counted, "I went", None, times=1) == 10
+
+
+def test_an_untrained_model_is_measured_on_the_target_that_it_borrows(tmp_path):
+    model = Model()
+    bench = Workbench(lambda: model, tmp_path / "none.safetensors", lends_target=lambda source: "我 去")
+    bench.measured(counted, "I went", None, times=1)
+    assert model.requests == [("I went", "我 去", 1)]
+    with pytest.raises(TextError, match="characters"):
+        bench.measured(counted, "a" * 1001, None, times=1)
