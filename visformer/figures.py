@@ -118,6 +118,7 @@ def source_of(
         record=record,
         speak=cache(partial(source.translate, text, to=to)),
         read=source.trace,
+        analyse=lambda work: work(source),
         untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,

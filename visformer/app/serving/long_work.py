@@ -86,6 +86,10 @@ class Named:
         """Trace an untrained model of the same sizes; ``norm``: "post" or "pre"."""
         return self._run(_untrained, *given, **named)  # type: ignore[no-any-return]
 
+    def analyse(self, work: Callable[[Any], _R]) -> _R:
+        """Call a function that can be pickled with the model."""
+        return self._run(_analyse, work)  # type: ignore[no-any-return]
+
     def _run(self, work: Callable[..., Any], *given: Any, **named: Any) -> Any:
         return LONG_WORK.run(work, self._name, *given, models=[self._name], **named)
 
@@ -114,6 +118,10 @@ def _forget(name: str) -> None:
 
 def _call(name: str, method: str, *given: Any, **named: Any) -> Any:
     return getattr(model(name), method)(*given, **named)
+
+
+def _analyse(name: str, work: Callable[[Any], _R]) -> _R:
+    return work(model(name))
 
 
 def _untrained(name: str, *given: Any, norm: str, **named: Any) -> "Trace":

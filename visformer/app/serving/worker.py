@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +25,9 @@ from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 from visformer.system.cancellation import Cancellation
+from visformer.system.progress import heard_by
 
+_EVERY = 0.1  # seconds between two reports
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
@@ -32,20 +35,30 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
     """Load the model, if any, then handle requests until the pipe is closed.
 
     A request is a pickle of (method of the model or function, args, kwargs); a response, the first one after loading
-    the model, is a pickle of (whether it failed, the result or the exception).
+    the model, is a pickle of (whether it failed, the result or the exception). Reports of progress come before it, each
+    a pickle of (None, (runs done, all runs)).
     """
     model: Any = None
     is_computing = False
+    told = 0.0
 
     def stop(_signal: int, frame: FrameType | None) -> None:
         if is_computing and not _is_importing(frame):
             raise Stopped
 
+    def tell(done: int, total: int) -> None:
+        nonlocal is_computing, told
+        if time.monotonic() - told > _EVERY:
+            told, is_computing = time.monotonic(), False  # a message is not cut in the middle
+            pickle.dump((None, (done, total)), responses, pickle.HIGHEST_PROTOCOL)
+            responses.flush()
+            is_computing = True
+
     def compute(make: Callable[[], Any]) -> Any:
         nonlocal is_computing
         is_computing = True
         try:
-            with Cancellation().current():
+            with Cancellation().current(), heard_by(tell):
                 return make()
         finally:
             is_computing = False

@@ -19,6 +19,7 @@ from visformer.app.serving.models import discreetly
 from visformer.app.serving.stop_signal import STOP
 from visformer.errors import N_, ShortageError
 from visformer.system.cancellation import CURRENT
+from visformer.system.progress import report
 
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Decoding
@@ -69,6 +70,9 @@ class _Process:
                 self._pipe("stdin").write(message)
                 self._pipe("stdin").flush()
             has_failed, result = pickle.load(self._pipe("stdout"))
+            while has_failed is None:
+                report(*result)
+                has_failed, result = pickle.load(self._pipe("stdout"))
         except BaseException as error:
             # The next visitor would get whatever is left in the pipes: the rest of this call, or the response to it.
             self.close()

@@ -1,0 +1,184 @@
+"""Heads measured: what a model loses without each, what without more and more of them, and heads of known kinds.
+
+The numbers come from :mod:`visformer.analysis`, on the bundled list of sentences or, on the page, on the visitor's own.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.analysis.effects.head_effects import head_effects, pruning
+from visformer.analysis.effects.sentences import effect_sentences
+from visformer.analysis.known_heads import LEAST, known_heads
+from visformer.errors import N_, VisformerError
+from visformer.i18n import Gettext
+from visformer.panel import Labels, Panel, common_limit, numbered
+from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import Setting
+from visformer.trace.stacks import STACKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = {"zero": N_("Zeroed"), "mean": N_("Set to its mean"), "gradient": N_("By gradient")}
+LABELS = {
+    "induction": N_("induction"),
+    "duplicate token": N_("duplicate token"),
+    "previous token": N_("previous token"),
+    "positional": N_("positional"),
+    "alignment": N_("alignment"),
+}
+"""Labels of known heads, with what they are called on screen."""
+
+_DIGITS = 3
+
+
+def effect_maps(table: "pd.DataFrame") -> list[Panel]:
+    """Draw effects as a map of each attention: a row for each layer, a column for each head, on one scale.
+
+    Heads whose interval leaves out zero are outlined; estimates by the gradient always do, and are not.
+
+    Args:
+        table: from :func:`visformer.analysis.head_effects`.
+    """
+    limit, gradient = common_limit(table["effect"]), table.attrs.get("method") == "gradient"
+    told = (table["low"] > 0) | (table["high"] < 0)
+    return [
+        _map(
+            rows,
+            rows["effect"],
+            name=name,
+            title=label,
+            outlined=None if gradient else told[rows.index],
+            scale="unsigned" if gradient else "signed",
+            limit=limit,
+        )
+        for name, label, rows in _by_stack(table)
+    ]
+
+
+def known_maps(table: "pd.DataFrame", gettext: Gettext = str) -> list[Panel]:
+    """Draw the scores of known heads as a map for each label and attention; those that have the label are outlined.
+
+    Empty cells are not above the null, see :func:`visformer.analysis.known_heads`, which gives ``table`` with
+    ``least=0``.
+    """
+    return [
+        _map(
+            rows,
+            rows["score"],
+            name=f"{name} {label}",
+            title=f"{gettext(LABELS[label])} · {gettext(stack)}",
+            outlined=rows["score"] >= LEAST,
+            size=(table.attrs["n_layers"], table.attrs["n_heads"]),
+            scale="weight",
+        )
+        for label in LABELS
+        for name, stack, rows in _by_stack(table[table["label"] == label])
+    ]
+
+
+def place_of(panel: str, row: int, column: int, panels: Iterable[Panel]) -> dict[str, Any]:
+    """Return the head of a cell of these maps: stack, layer and head, from 0."""
+    (layers,) = (each.rows for each in panels if each.name == panel)
+    return {"stack": panel.split(" ")[0], "layer": int(layers.texts[row]) - 1, "head": column}
+
+
+def _by_stack(table: "pd.DataFrame") -> list[tuple[str, str, "pd.DataFrame"]]:
+    rows = [(stack, table[table["stack"] == stack.name]) for stack in STACKS]
+    return [(stack.name, stack.label, found) for stack, found in rows if len(found)]
+
+
+def _map(
+    rows: "pd.DataFrame",
+    values: "pd.Series[float]",
+    *,
+    outlined: "pd.Series[bool] | None",
+    size: tuple[int, int] | None = None,
+    **look: Any,
+) -> Panel:
+    """Place one number a head, the largest where there are several; ``size``: of a stack not all of whose heads are."""
+    layers = [*range(size[0])] if size else sorted({*rows["layer"]})
+    shape = (len(layers), size[1] if size else int(rows["head"].max()) + 1)
+    numbers, marked = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+    for i, layer, head, value in zip(rows.index, rows["layer"], rows["head"], values, strict=True):
+        at = layers.index(layer), head
+        numbers[at] = np.fmax(numbers[at], value)
+        marked[at] |= outlined is not None and bool(outlined[i])
+    return Panel(
+        values=numbers,
+        rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
+        columns=numbered(shape[1], N_("head"), first=1),
+        outlined=_or_none(marked),
+        digits=_DIGITS,
+        click="explores",
+        **look,
+    )
+
+
+def _or_none(marked: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return marked if marked.any() else None
+
+
+def on_list(analysis: Callable[..., "pd.DataFrame"], model: Any, **how: Any) -> "pd.DataFrame":
+    """Run an analysis of a model on the bundled list."""
+    return analysis(model, effect_sentences(model.info.name), **how)
+
+
+def labelled(model: Any, **how: Any) -> "pd.DataFrame":
+    """Score the known kinds of heads of a model, also below the least score of a label; ``attrs`` has its size."""
+    table = known_heads(model, least=0.0, **how)
+    table.attrs |= {"n_layers": max(model.info.n_encoder_layers, model.info.n_decoder_layers)}
+    table.attrs |= {"n_heads": model.info.n_heads}
+    return table
+
+
+def _ranked(setting: Setting) -> list[Panel]:
+    return effect_maps(setting.source.analyse(partial(on_list, head_effects, method=setting["effect"])))
+
+
+def _known(setting: Setting) -> list[Panel]:
+    maps = known_maps(setting.source.analyse(labelled), setting.gettext)
+    if not maps:
+        raise VisformerError(N_("No head of this model does any of this more than its null: there is nothing to draw."))
+    return maps
+
+
+def _pruned(setting: Setting) -> Any:
+    from visformer.pictures.charts.heads import pruning_curves
+
+    _ = setting.gettext
+    return pruning_curves(
+        setting.source.analyse(partial(on_list, pruning)),
+        names=(_(N_("least important first")), _(N_("random order"))),
+        axes=(_(N_("heads silenced")), _(N_("rise of the loss, nats a token"))),
+        title=_(N_("heads silenced one after another")),
+        theme=setting.source.theme,
+    )
+
+
+# fmt: off
+EFFECT = Choice(
+    name="effect", label=N_("Method"), help="What is done to a head: zero, mean or gradient.", values=METHODS,
+)
+RANKED = Picture(
+    name="head-effects", view="ranked", title=N_("Ranked"), options=(EFFECT,), in_handouts=False, draw=_ranked,
+    look_for=N_("How much worse is the target predicted without this one head? Which heads could one do without?"),
+)
+PRUNED = Picture(
+    name="pruning", view="pruned", title=N_("Pruned"), in_handouts=False, draw=_pruned,
+    look_for=N_("Heads are ranked on one half of the sentences and silenced on the other. How many does it take?"),
+)
+KNOWN = Picture(
+    name="known-heads", view="known", title=N_("Known"), in_handouts=False,
+    look_for=N_("What does a head attend to on random tokens, where no meaning helps? Outlined: it has the label."),
+    draw=_known,
+)
+PAGE = Page(
+    name="heads", section="measure", order=110, title=N_("Heads"), views=(RANKED, PRUNED, KNOWN), where="attention",
+)
+# fmt: on
