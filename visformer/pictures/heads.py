@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 METHODS = {"zero": N_("Zeroed"), "mean": N_("Set to its mean"), "gradient": N_("By gradient")}
 LABELS = {
-    "induction": N_("induction"),
-    "duplicate token": N_("duplicate token"),
-    "previous token": N_("previous token"),
-    "positional": N_("positional"),
-    "alignment": N_("alignment"),
+    "induction": N_("Induction head"),
+    "duplicate token": N_("Duplicate token head"),
+    "previous token": N_("Previous token head"),
+    "positional": N_("Positional head"),
+    "alignment": N_("Alignment head"),
 }
 """Labels of known heads, with what they are called on screen."""
 

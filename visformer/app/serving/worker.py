@@ -25,7 +25,7 @@ from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 from visformer.system.cancellation import Cancellation
-from visformer.system.progress import heard_by
+from visformer.system.progress import Listener, heard_by
 
 _EVERY = 0.1  # seconds between two reports
 _IMPORT = "<frozen importlib._bootstrap>"
@@ -40,25 +40,16 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
     """
     model: Any = None
     is_computing = False
-    told = 0.0
 
     def stop(_signal: int, frame: FrameType | None) -> None:
         if is_computing and not _is_importing(frame):
             raise Stopped
 
-    def tell(done: int, total: int) -> None:
-        nonlocal is_computing, told
-        if time.monotonic() - told > _EVERY:
-            told, is_computing = time.monotonic(), False  # a message is not cut in the middle
-            pickle.dump((None, (done, total)), responses, pickle.HIGHEST_PROTOCOL)
-            responses.flush()
-            is_computing = True
-
     def compute(make: Callable[[], Any]) -> Any:
         nonlocal is_computing
         is_computing = True
         try:
-            with Cancellation().current(), heard_by(tell):
+            with Cancellation().current(), heard_by(_reporter(responses)):
                 return make()
         finally:
             is_computing = False
@@ -88,6 +79,20 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         while model is not None:
             what, args, kwargs = pickle.load(requests)
             respond(partial(getattr(model, what) if isinstance(what, str) else what, *args, **kwargs))
+
+
+def _reporter(responses: IO[bytes]) -> Listener:
+    """Return what writes reports of progress, a few a second. The signal cuts none: a buffer keeps what it has not sent."""
+    told = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > _EVERY:
+            told = time.monotonic()
+            responses.write(pickle.dumps((None, (done, total)), pickle.HIGHEST_PROTOCOL))
+            responses.flush()
+
+    return tell
 
 
 def _is_importing(frame: FrameType | None) -> bool:

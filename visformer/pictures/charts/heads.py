@@ -39,7 +39,7 @@ def pruning_curves(
     _curve(figure, table[table["order"] == "ranked"], names[0], {"color": CURVES[theme][0], "width": 3}, first=True)
     figure.update_layout(**look(theme), **metadata(title, table.to_dict("list")))
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
-    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend, height=400)
+    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend, height=340)
     figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
     figure.update_yaxes(title=axes[1], gridcolor=_GRID, zerolinecolor=FAINT[theme])
     return figure
@@ -55,6 +55,6 @@ def _curve(figure: go.Figure, rows: "pd.DataFrame", name: str, line: dict[str, o
         legendgroup=name,
         showlegend=first,
         line=line,
-        marker={"size": 5},
+        marker={"size": 4},
         hovertemplate="%{x}: %{y:.4f}<extra>" + literal(name) + "</extra>",
     )
