@@ -13,15 +13,13 @@ import visformer as vf
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.analysis import head_effects, pruning
-from visformer.errors import N_
-from visformer.pictures.heads import METHODS, labelled, on_list
+from visformer.pictures.heads import ALIGNMENT, METHODS, labelled, on_list
 from visformer.system.checksums import write_sums
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DECIMALS = 6
-ALIGNMENT = N_("1 − alignment error rate of the source word that a row reads most, on 50 pairs aligned by hand")
 
 
 def aligning(folder: Path) -> list[dict[str, Any]]:

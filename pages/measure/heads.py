@@ -1,7 +1,5 @@
 """Heads: ranked by what the model loses without each, pruned one after another, and those of known kinds."""
 
-import streamlit as st
-
 from visformer.app.pages import heads
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, unavailable
@@ -28,4 +26,3 @@ if trace is not None:
         unavailable.elsewhere()
     else:
         {"ranked": heads.ranked, "pruned": heads.pruned}[view.view]()
-    st.caption(heads.limits_of(view.view))

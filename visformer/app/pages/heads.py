@@ -33,17 +33,15 @@ if TYPE_CHECKING:
 
 PAGE = "heads"
 _NOTHING = N_("Nothing has been measured of this model yet: the button starts it.")
-_LIMITS = {
-    "ranked": N_(
-        "An effect is what this model loses on this list without one head, not why. Heads that can stand in for each "
-        "other (backup heads) both seem to do little."
-    ),
-    "pruned": N_("Nothing is trained after silencing: a model that may adapt loses less. The baseline is zero."),
-    "known": N_(
-        "A label says where a head looks on random tokens, not why, nor what follows from it; on real text it may do "
-        "something else."
-    ),
-}
+_RANKED_LIMIT = N_(
+    "An effect is what this model loses on this list without one head, not why. Heads that can stand in for each other "
+    "(backup heads) both seem to do little."
+)
+_PRUNED_LIMIT = N_("Nothing is trained after silencing: a model that may adapt loses less. The baseline is zero.")
+_KNOWN_LIMIT = N_(
+    "A label says where a head looks on random tokens, not why, nor what follows from it; on real text it may do "
+    "something else."
+)
 _COMPUTING: dict[Method, str] = {
     "zero": N_("Each head zeroed"),
     "mean": N_("Each head set to its mean"),
@@ -73,7 +71,7 @@ def ranked() -> None:
     frames = {name: table.frame() for name, table in found.items()}
     _maps(RANKED, setting, frames[method])
     _told(frames, method, found[method])
-    _table(_effect_rows(frames), _("The effect of each head"))
+    _table(_effect_rows(frames), _("The effect of each head"), "head-effects")
 
 
 def _told(frames: "dict[str, pd.DataFrame]", method: str, table: Table) -> None:
@@ -84,7 +82,7 @@ def _told(frames: "dict[str, pd.DataFrame]", method: str, table: Table) -> None:
     if method == "gradient":
         lines.append(_("Estimates by the gradient are always above 0."))
     else:
-        said = _("{told} of {heads} heads can be told from zero: the 95 % interval of each leaves it out (outlined).")
+        said = _("{told} of {heads} heads can be told from zero, at a level of 0.95 (outlined).")
         lines.append(said.format(told=told_from_zero(frame), heads=heads))
     pairs = [("zero", "mean"), ("zero", "gradient"), ("mean", "gradient")]
     agree = [
@@ -93,7 +91,7 @@ def _told(frames: "dict[str, pd.DataFrame]", method: str, table: Table) -> None:
     ]
     said = _("Rank correlation of the methods, over {heads} heads: {pairs}.")
     lines.append(said.format(heads=heads, pairs=_(", ").join(agree)))
-    st.caption(paragraph(*lines))
+    st.caption(paragraph(*lines, _(_RANKED_LIMIT)))
 
 
 def _on_what(table: Table, n: int) -> str:
@@ -104,13 +102,10 @@ def _on_what(table: Table, n: int) -> str:
 
 def _effect_rows(frames: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
     """Join the tables of the methods, a row a head."""
-    _ = boxes.gettext()
     keys, joined = ["stack", "layer", "head"], None
     for method, frame in frames.items():
-        name = _(METHODS[method])
-        one = frame[[*keys, "effect", "low", "high"]].rename(
-            columns={"effect": name, "low": f"{name}, {_('low')}", "high": f"{name}, {_('high')}"}
-        )
+        names = {"effect": method, "low": f"{method}_low", "high": f"{method}_high"}
+        one = frame[[*keys, *names]].rename(columns=names)
         joined = one if joined is None else joined.merge(one, on=keys)
     assert joined is not None
     return joined
@@ -135,8 +130,9 @@ def pruned() -> None:
     said = _("Ranked by the gradient on other sentences; silenced on {n} of the {list}. Dotted: {draws} random orders.")
     name = _("your list") if table.is_own else _("bundled list")
     draws = frame[frame["order"] == "random"]["draw"].nunique()
-    st.caption(said.format(n=int(frame["n"].iloc[0]), list=name, draws=draws))
-    _csv(frame, "pruning")
+    told = said.format(n=int(frame["n"].iloc[0]), list=name, draws=draws)
+    st.caption(paragraph(told, _(_PRUNED_LIMIT)))
+    downloads.csv(frame, "pruning")
 
 
 def known(trace: Trace) -> None:
@@ -152,15 +148,15 @@ def known(trace: Trace) -> None:
     if len(frame):
         _maps(KNOWN, controls.setting_of(KNOWN, None), frame)
     labels = frame[frame["score"] >= LEAST].reset_index(drop=True)
-    said = _("{n} heads have a label: a mean weight of at least {least} that is above the null of every sequence.")
+    said = _(
+        "Heads with a label: {n}. On random tokens it takes a mean weight of at least {least} that is above the null "
+        "of every sequence."
+    )
     n = len(labels[["stack", "layer", "head"]].drop_duplicates())
-    st.caption(paragraph(said.format(n=n, least=LEAST), _explorer_shows(n)))
+    shows = _("The explorer shows the labels with each head.") if n else ""
+    st.caption(paragraph(said.format(n=n, least=LEAST), shows, _(_KNOWN_LIMIT)))
     if n:
-        _table(labels.drop(columns=["first"]), _("Heads with a label"))
-
-
-def _explorer_shows(n: int) -> str:
-    return boxes.gettext()(N_("The explorer shows the labels with each head.")) if n else ""
+        _table(labels.drop(columns=["first"]), _("Heads with a label"), "known-heads")
 
 
 def _offer(steps: "Callable[[Sentences], list[long_run.Step]]", names: list[str], *, key: str) -> Any:
@@ -196,7 +192,7 @@ def _maps(picture: Picture, setting: Any, frame: "pd.DataFrame") -> None:
     controls.draw(panels, key=f"heads_{picture.view}", on_click=explore, share=0.5)
 
 
-def _table(frame: "pd.DataFrame", title: str) -> None:
+def _table(frame: "pd.DataFrame", title: str, file: str) -> None:
     """Draw a table with numbers from 1 and words in the visitor's language, and offer it as CSV."""
     _ = boxes.gettext()
     shown = frame.assign(
@@ -205,13 +201,11 @@ def _table(frame: "pd.DataFrame", title: str) -> None:
     if "label" in shown:
         shown["label"] = [_(LABELS[label]) for label in frame["label"]]
         shown["found"] = [_(found) for found in frame["found"]]
-    names = {name: _(label) for name, label in _COLUMNS.items() if name in shown}
+    names = {name: _(label) for name, label in _COLUMNS.items()}
+    for method, label in METHODS.items():
+        names |= {method: _(label), f"{method}_low": f"{_(label)} ≥", f"{method}_high": f"{_(label)} ≤"}
     tables.draw(shown.rename(columns=names), title=title, height=320)
-    _csv(frame, title)
-
-
-def _csv(frame: "pd.DataFrame", what: str) -> None:
-    downloads.csv(frame, what)
+    downloads.csv(frame, file)
 
 
 _COLUMNS = {
@@ -226,8 +220,3 @@ _COLUMNS = {
     "n": N_("n"),
     "found": N_("how it was found"),
 }
-
-
-def limits_of(view: str) -> str:
-    """Return the sentence on what the view cannot say."""
-    return boxes.gettext()(_LIMITS[view])

@@ -82,7 +82,7 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
 
 
 def _reporter(responses: IO[bytes]) -> Listener:
-    """Return what writes reports of progress, a few a second. The signal cuts none: a buffer keeps what it has not sent."""
+    """Return what writes reports of progress, a few a second; the signal cuts none, a buffer keeps what it has left."""
     told = 0.0
 
     def tell(done: int, total: int) -> None:

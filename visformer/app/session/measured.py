@@ -103,11 +103,11 @@ def known() -> list[dict[str, Any]]:
 
 
 def _label(row: dict[str, Any]) -> tuple[str, int, int, str, float, str]:
-    _ = boxes.gettext()
-    name = _(LABELS[row["label"]])
+    _, label, found = boxes.gettext(), LABELS[row["label"]], row["found"]
+    name = _(label)
     if row["label"] == "positional":
         name += f" ({row['offset']:+d})".replace("-", "−")
-    about = _(N_("{found}; null: {null}")).format(found=_(row["found"]), null=f"{row['null']:.2f}")
+    about = _(N_("{found}; null: {null}")).format(found=_(found), null=f"{row['null']:.2f}")
     return row["stack"], row["layer"], row["head"], name, float(row["score"]), about
 
 
