@@ -21,6 +21,7 @@ VIEWS = {
     "understand/head": ("head_view", ["steps", "joined", "silence"]),
     "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
+    "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
 }
 """Page to the key of its switch and its views."""
 

@@ -29,6 +29,12 @@ def effect_sentences(model: str = _PAIRS) -> Sentences:
 def parse_sentences(text: str) -> Sentences:
     """Parse a list: a sentence a line, or a source and its target separated by a tab; empty lines are left out.
 
+    Args:
+        text: the whole list, such as the content of a file.
+
+    Returns:
+        Texts, and pairs (source, target), for :func:`visformer.analysis.head_effects`.
+
     Raises:
         TextError: a line has an empty side or a third column; the message has its number, from 1. Or there is no line.
     """

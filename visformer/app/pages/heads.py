@@ -31,6 +31,9 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from visformer.panel import Panel
+    from visformer.web.panels import Click
+
 PAGE = "heads"
 _NOTHING = N_("Nothing has been measured of this model yet: the button starts it.")
 _RANKED_LIMIT = N_(
@@ -127,8 +130,8 @@ def pruned() -> None:
     setting = controls.setting_of(PRUNED, None)
     setting.source = replace(setting.source, analyse=lambda _work: frame)
     controls.draw(PRUNED.draw(setting), key="heads_pruned")
-    said = _("Ranked by the gradient on other sentences; silenced on {n} of the {list}. Dotted: {draws} random orders.")
-    name = _("your list") if table.is_own else _("bundled list")
+    said = _("Ranked by the gradient on other sentences of {list}, silenced on {n}. Dotted: {draws} random orders.")
+    name = _("your list") if table.is_own else _("the bundled list")
     draws = frame[frame["order"] == "random"]["draw"].nunique()
     told = said.format(n=int(frame["n"].iloc[0]), list=name, draws=draws)
     st.caption(paragraph(told, _(_PRUNED_LIMIT)))
@@ -183,13 +186,14 @@ def _maps(picture: Picture, setting: Any, frame: "pd.DataFrame") -> None:
     """Draw the maps of a table; a click on a head opens it in the explorer."""
     setting.source = replace(setting.source, analyse=lambda _work: frame)
     panels: Any = picture.draw(setting)
+    controls.draw(panels, key=f"heads_{picture.view}", on_click=partial(explore, panels), share=0.5)
 
-    def explore(click: Any) -> None:
-        if click.row is not None and click.column is not None:
-            selection.keep_place(**place_of(click.panel, click.row, click.column, panels))
-            page.go_to(EXPLORER)
 
-    controls.draw(panels, key=f"heads_{picture.view}", on_click=explore, share=0.5)
+def explore(panels: "list[Panel]", click: "Click") -> None:
+    """Open the head of a cell in the explorer, before the page runs again."""
+    if click.row is not None and click.column is not None:
+        selection.keep_place(**place_of(click.panel, click.row, click.column, panels))
+        page.go_to(EXPLORER)
 
 
 def _table(frame: "pd.DataFrame", title: str, file: str) -> None:

@@ -80,7 +80,6 @@ def box() -> None:
         key=_TEXT.key,
         height=120,
         max_chars=_CHARACTERS,
-        placeholder="I bought a book.\nShe likes the river.\t她喜欢这条河。",
     )
     key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
     st.file_uploader(
