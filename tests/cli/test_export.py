@@ -21,10 +21,11 @@ from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from tests.web.test_page import messages
 from visformer import pictures
 from visformer.adapters.load import untrained
+from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
-from visformer.pictures import charts
+from visformer.pictures import charts, heads
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import examples
 from visformer.pictures.registry import picture as registry
@@ -94,6 +95,12 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     assert "第 3 层" in out.read_text(encoding="utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _few_sentences(monkeypatch):
+    """Measure heads on four sentences of the bundled list: nobody reads the numbers here."""
+    monkeypatch.setattr(heads, "effect_sentences", lambda name: effect_sentences(name)[:4])
+
+
 def tiny_source():
     model = tiny_translator()
     return Source(
@@ -101,6 +108,7 @@ def tiny_source():
         speak=lambda **settings: model.translate("I", **settings),
         read=model.trace,
         untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
+        analyse=lambda work: work(model),
         d_model=model.info.d_model,
     )
 

@@ -43,7 +43,7 @@ def test_a_known_head_is_outlined_from_the_least_score_on():
         ("decoder.self_attn", 1, 2, "positional", 0.25),
     ]
     table = pd.DataFrame(rows, columns=["stack", "layer", "head", "label", "score"])
-    table.attrs |= {"n_layers": 2, "n_heads": 3}
+    table.attrs |= {"stacks": ["decoder.self_attn"], "n_layers": 2, "n_heads": 3}
     induction, positional = panels = known_maps(table)
     assert induction.title == "Induction head · Decoder" and induction.outlined.tolist() == [
         [False] * 3,
@@ -51,6 +51,13 @@ def test_a_known_head_is_outlined_from_the_least_score_on():
     ]
     assert positional.outlined is None and positional.values[1, 2] == 0.25
     assert place_of(positional.name, 1, 2, panels) == {"stack": "decoder.self_attn", "layer": 1, "head": 2}
+
+
+def test_without_a_score_above_the_null_the_maps_are_empty():
+    table = pd.DataFrame([], columns=["stack", "layer", "head", "label", "score"])
+    table.attrs |= {"stacks": ["encoder.self_attn", "decoder.self_attn"], "n_layers": 2, "n_heads": 3}
+    for panel in known_maps(table):
+        assert panel.values.shape == (2, 3) and np.isnan(panel.values).all()
 
 
 def test_the_curves_are_those_of_the_table():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from visformer.analysis.effects.head_effects import head_effects, pruning
 from visformer.analysis.effects.sentences import effect_sentences
 from visformer.analysis.known_heads import LEAST, known_heads
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered
 from visformer.pictures.registry.options import Choice
@@ -38,6 +38,7 @@ ALIGNMENT = N_("1 − alignment error rate of the source word that a row reads m
 """How the alignment head of the bundled translator was found; how the others are is in their table."""
 
 _DIGITS = 3
+_STACKS = {stack.name: stack.label for stack in STACKS}
 
 
 def effect_maps(table: "pd.DataFrame") -> list[Panel]:
@@ -67,9 +68,14 @@ def effect_maps(table: "pd.DataFrame") -> list[Panel]:
 def known_maps(table: "pd.DataFrame", gettext: Gettext = str) -> list[Panel]:
     """Draw the scores of known heads as a map for each label and attention; those that have the label are outlined.
 
-    Empty cells are not above the null, see :func:`visformer.analysis.known_heads`, which gives ``table`` with
-    ``least=0``.
+    Empty cells are not above the null. If none is, empty maps of the first label say so.
+
+    Args:
+        table: from :func:`labelled`.
+        gettext: translates the titles.
     """
+    found = [(label, *each) for label in LABELS for each in _by_stack(table[table["label"] == label])]
+    none = [("previous token", name, _STACKS[name], table) for name in table.attrs["stacks"]]
     return [
         _map(
             rows,
@@ -80,8 +86,7 @@ def known_maps(table: "pd.DataFrame", gettext: Gettext = str) -> list[Panel]:
             size=(table.attrs["n_layers"], table.attrs["n_heads"]),
             scale="weight",
         )
-        for label in LABELS
-        for name, stack, rows in _by_stack(table[table["label"] == label])
+        for label, name, stack, rows in found or none
     ]
 
 
@@ -134,21 +139,15 @@ def on_list(analysis: Callable[..., "pd.DataFrame"], model: Any, **how: Any) -> 
 
 def labelled(model: Any, **how: Any) -> "pd.DataFrame":
     """Score the known kinds of heads of a model, also below the least score of a label; ``attrs`` has its size."""
-    table = known_heads(model, least=0.0, **how)
-    table.attrs |= {"n_layers": max(model.info.n_encoder_layers, model.info.n_decoder_layers)}
-    table.attrs |= {"n_heads": model.info.n_heads}
+    table, info = known_heads(model, least=0.0, **how), model.info
+    stacks = [stack.name for stack in STACKS if stack.kind == "self_attn" and stack.of_kind(info.kind)]
+    size = {"n_layers": max(info.n_encoder_layers, info.n_decoder_layers), "n_heads": info.n_heads}
+    table.attrs |= {"stacks": stacks, **size}
     return table
 
 
 def _ranked(setting: Setting) -> list[Panel]:
     return effect_maps(setting.source.analyse(partial(on_list, head_effects, method=setting["effect"])))
-
-
-def _known(setting: Setting) -> list[Panel]:
-    maps = known_maps(setting.source.analyse(labelled), setting.gettext)
-    if not maps:
-        raise VisformerError(N_("No head of this model does any of this more than its null: there is nothing to draw."))
-    return maps
 
 
 def _pruned(setting: Setting) -> Any:
@@ -179,7 +178,7 @@ PRUNED = Picture(
 KNOWN = Picture(
     name="known-heads", view="known", title=N_("Known"), in_handouts=False,
     look_for=N_("What does a head attend to on random tokens, where no meaning helps? Outlined: it has the label."),
-    draw=_known,
+    draw=lambda setting: known_maps(setting.source.analyse(labelled), setting.gettext),
 )
 PAGE = Page(
     name="heads", section="measure", order=110, title=N_("Heads"), views=(RANKED, PRUNED, KNOWN), where="attention",

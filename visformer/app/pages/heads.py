@@ -148,8 +148,7 @@ def known(trace: Trace) -> None:
         unavailable.say(_NOTHING)
         return
     frame = table.frame()
-    if len(frame):
-        _maps(KNOWN, controls.setting_of(KNOWN, None), frame)
+    _maps(KNOWN, controls.setting_of(KNOWN, None), frame)
     labels = frame[frame["score"] >= LEAST].reset_index(drop=True)
     said = _(
         "Heads with a label: {n}. On random tokens it takes a mean weight of at least {least} that is above the null "

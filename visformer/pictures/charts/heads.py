@@ -55,6 +55,6 @@ def _curve(figure: go.Figure, rows: "pd.DataFrame", name: str, line: dict[str, o
         legendgroup=name,
         showlegend=first,
         line=line,
-        marker={"size": 4},
+        marker={"size": 4, "color": line["color"]},
         hovertemplate="%{x}: %{y:.4f}<extra>" + literal(name) + "</extra>",
     )
