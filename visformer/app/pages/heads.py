@@ -185,7 +185,9 @@ def _maps(picture: Picture, setting: Any, frame: "pd.DataFrame") -> None:
     """Draw the maps of a table; a click on a head opens it in the explorer."""
     setting.source = replace(setting.source, analyse=lambda _work: frame)
     panels: Any = picture.draw(setting)
-    controls.draw(panels, key=f"heads_{picture.view}", on_click=partial(explore, panels), share=0.5)
+    controls.draw(
+        panels, key=f"heads_{picture.view}", on_click=partial(explore, panels), share=0.5 if picture is RANKED else 0.9
+    )
 
 
 def explore(panels: "list[Panel]", click: "Click") -> None:
