@@ -25,7 +25,6 @@ from visformer.i18n import paragraph
 from visformer.pictures.heads import EFFECT, KNOWN, LABELS, METHODS, PRUNED, RANKED, labelled, place_of
 from visformer.pictures.registry.picture import Picture
 from visformer.system.progress import report
-from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def pruned() -> None:
     downloads.csv(frame, "pruning")
 
 
-def known(trace: Trace) -> None:
+def known() -> None:
     """Draw the scores of the known kinds of heads, and a table of those that have a label."""
     _ = boxes.gettext()
     steps: list[long_run.Step] = [(_("Random tokens that recur"), labelled)]
