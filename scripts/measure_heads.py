@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import visformer as vf
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.analysis import head_effects, pruning
-from visformer.pictures.heads import ALIGNMENT, METHODS, labelled, on_list
+from visformer.pictures.heads import ALIGNMENT, METHODS, labelled, pruned, ranked
 from visformer.system.checksums import write_sums
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def measured(model: TracedModel, folder: Path) -> dict[str, "pd.DataFrame"]:
     if more := aligning(folder):
         known = pd.concat([pd.DataFrame(more), known], ignore_index=True)
         known.attrs |= attrs
-    effects = {method: on_list(head_effects, model, method=method) for method in METHODS}
-    return {**effects, "pruning": on_list(pruning, model), "known": known}
+    effects = {method: ranked(model, method=method) for method in METHODS}
+    return {**effects, "pruning": pruned(model), "known": known}
 
 
 def write(tables: dict[str, "pd.DataFrame"], folder: Path) -> None:

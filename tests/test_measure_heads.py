@@ -8,10 +8,9 @@ import visformer as vf
 from scripts.measure_heads import aligning, measured, write
 from tests.support import tiny_gpt
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.analysis import head_effects
 from visformer.analysis.known_heads import LEAST
 from visformer.app.session.measured import recorded
-from visformer.pictures.heads import labelled, on_list
+from visformer.pictures.heads import labelled, ranked
 
 KEYS = ["stack", "layer", "head"]
 
@@ -33,7 +32,7 @@ def test_the_known_heads_of_a_record_are_computed_anew(name):
 
 @pytest.mark.parametrize(("name", "method"), [("en-zh", "gradient"), ("mini-gpt", "zero"), ("mini-gpt-2", "mean")])
 def test_the_effects_of_a_record_are_computed_anew(name, method):
-    again = on_list(head_effects, vf.load(name), method=method)
+    again = ranked(vf.load(name), method=method)
     record = recorded(name)[method].frame()
     assert record.attrs == again.attrs and record["n"].unique().tolist() == [50]
     both = record.merge(again, on=KEYS, suffixes=("", "_again"))

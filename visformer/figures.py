@@ -5,6 +5,7 @@ imported on first use, because plotly is large.
 """
 
 import importlib
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -114,11 +115,14 @@ def source_of(
         assert text is not None  # or there would be no such record
         return untrained(source, norm=norm).trace(text, written, record=needs)
 
+    def measure(analysis: Callable[..., Any], **settings: Any) -> Any:
+        return analysis(source, text, target, to=to, **settings)
+
     return Source(
         record=record,
         speak=cache(partial(source.translate, text, to=to)),
         read=source.trace,
-        analyse=lambda work: work(source),
+        measure=measure,
         untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,

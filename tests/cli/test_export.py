@@ -108,7 +108,7 @@ def tiny_source():
         speak=lambda **settings: model.translate("I", **settings),
         read=model.trace,
         untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
-        analyse=lambda work: work(model),
+        measure=lambda analysis, **settings: analysis(model, "I", "我", **settings),
         d_model=model.info.d_model,
     )
 

@@ -3,8 +3,7 @@
 The numbers come from :mod:`visformer.analysis`, on the bundled list of sentences or, on the page, on the visitor's own.
 """
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,30 +131,31 @@ def _or_none(marked: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     return marked if marked.any() else None
 
 
-def on_list(analysis: Callable[..., "pd.DataFrame"], model: Any, **how: Any) -> "pd.DataFrame":
-    """Run an analysis of a model on the bundled list."""
-    return analysis(model, effect_sentences(model.info.name), **how)
+def ranked(model: Any, *_sentence: Any, to: Any = None, **how: Any) -> "pd.DataFrame":
+    """Measure the effects of a model's heads on the bundled list, whatever the sentence; ``how``: the method."""
+    return head_effects(model, effect_sentences(model.info.name), **how)
 
 
-def labelled(model: Any, **how: Any) -> "pd.DataFrame":
+def pruned(model: Any, *_sentence: Any, to: Any = None, **how: Any) -> "pd.DataFrame":
+    """Silence more and more heads of a model on the bundled list, whatever the sentence."""
+    return pruning(model, effect_sentences(model.info.name), **how)
+
+
+def labelled(model: Any, *_sentence: Any, to: Any = None) -> "pd.DataFrame":
     """Score the known kinds of heads of a model, also below the least score of a label; ``attrs`` has its size."""
-    table, info = known_heads(model, least=0.0, **how), model.info
+    table, info = known_heads(model, least=0.0), model.info
     stacks = [stack.name for stack in STACKS if stack.kind == "self_attn" and stack.of_kind(info.kind)]
     size = {"n_layers": max(info.n_encoder_layers, info.n_decoder_layers), "n_heads": info.n_heads}
     table.attrs |= {"stacks": stacks, **size}
     return table
 
 
-def _ranked(setting: Setting) -> list[Panel]:
-    return effect_maps(setting.source.analyse(partial(on_list, head_effects, method=setting["effect"])))
-
-
-def _pruned(setting: Setting) -> Any:
+def _curves(setting: Setting) -> Any:
     from visformer.pictures.charts.heads import pruning_curves
 
     _ = setting.gettext
     return pruning_curves(
-        setting.source.analyse(partial(on_list, pruning)),
+        setting.source.measure(pruned),
         names=(_(N_("least important first")), _(N_("random order"))),
         axes=(_(N_("heads silenced")), _(N_("rise of the loss, nats a token"))),
         title=_(N_("heads silenced one after another")),
@@ -168,17 +168,18 @@ EFFECT = Choice(
     name="effect", label=N_("Method"), help="What is done to a head: zero, mean or gradient.", values=METHODS,
 )
 RANKED = Picture(
-    name="head-effects", view="ranked", title=N_("Ranked"), options=(EFFECT,), in_handouts=False, draw=_ranked,
+    name="head-effects", view="ranked", title=N_("Ranked"), options=(EFFECT,), in_handouts=False,
+    draw=lambda setting: effect_maps(setting.source.measure(ranked, method=setting["effect"])),
     look_for=N_("How much worse is the target predicted without this one head? Which heads could one do without?"),
 )
 PRUNED = Picture(
-    name="pruning", view="pruned", title=N_("Pruned"), in_handouts=False, draw=_pruned,
+    name="pruning", view="pruned", title=N_("Pruned"), in_handouts=False, draw=_curves,
     look_for=N_("Heads are ranked on one half of the sentences and silenced on the other. How many does it take?"),
 )
 KNOWN = Picture(
     name="known-heads", view="known", title=N_("Known"), in_handouts=False,
     look_for=N_("What does a head attend to on random tokens, where no meaning helps? Outlined: it has the label."),
-    draw=lambda setting: known_maps(setting.source.analyse(labelled), setting.gettext),
+    draw=lambda setting: known_maps(setting.source.measure(labelled), setting.gettext),
 )
 PAGE = Page(
     name="heads", section="measure", order=110, title=N_("Heads"), views=(RANKED, PRUNED, KNOWN), where="attention",

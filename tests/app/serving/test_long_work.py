@@ -13,7 +13,6 @@ import pytest
 import visformer as vf
 from tests.support import tiny_translator
 from visformer.adapters.load import nbytes_of, outline
-from visformer.analysis import head_effects
 from visformer.app.lessons import handout
 from visformer.app.serving import long_work, workbench
 from visformer.app.serving.long_work import LongWork, Named
@@ -21,7 +20,7 @@ from visformer.app.session.url_state import State
 from visformer.errors import BudgetError, TextError
 from visformer.export.formats import FORMATS, Options, file_of
 from visformer.model.checkpoints import save_checkpoint
-from visformer.pictures.heads import on_list
+from visformer.pictures.heads import ranked
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
@@ -186,7 +185,7 @@ def test_sentences_of_a_lesson_have_the_limits_of_a_page():
 
 def test_a_process_tells_how_far_it_is(process, models):
     heard = []
-    work = partial(on_list, head_effects, method="zero", progress=report)
+    work = partial(ranked, method="zero", progress=report)
     with heard_by(lambda *told: heard.append(told)):
         table = process.run(long_work._analyse, SMALL, work, models=[SMALL])
     assert heard and heard == sorted(heard) and {total for _, total in heard} == {50 * (len(table) + 1)}

@@ -127,7 +127,7 @@ def pruned() -> None:
         return
     frame = table.frame()
     setting = controls.setting_of(PRUNED, None)
-    setting.source = replace(setting.source, analyse=lambda _work: frame)
+    setting.source = replace(setting.source, measure=lambda *_, **__: frame)
     controls.draw(PRUNED.draw(setting), key="heads_pruned")
     said = _("Ranked by the gradient on other sentences of {list}, silenced on {n}. Dotted: {draws} random orders.")
     name = _("your list") if table.is_own else _("the bundled list")
@@ -182,7 +182,7 @@ def _measure(steps: "Callable[[], list[long_run.Step]]", names: list[str], *, is
 
 def _maps(picture: Picture, setting: Any, frame: "pd.DataFrame") -> None:
     """Draw the maps of a table; a click on a head opens it in the explorer."""
-    setting.source = replace(setting.source, analyse=lambda _work: frame)
+    setting.source = replace(setting.source, measure=lambda *_, **__: frame)
     panels: Any = picture.draw(setting)
     controls.draw(
         panels, key=f"heads_{picture.view}", on_click=partial(explore, panels), share=0.5 if picture is RANKED else 0.9

@@ -26,7 +26,7 @@ class Source:
         record: records the tensors that match some globs, and returns a Trace of the sentence.
         speak: generates text with some settings, see ``translate``.
         read: records the patterns of another sentence, and returns its Trace.
-        analyse: calls a function with the model, and returns its result.
+        measure: calls an analysis, a function of a module, with the model, the sentence, its target, and keywords.
         untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
             None: there is no such model.
         stacks: the attentions that the model has, such as "decoder.cross_attn".
@@ -39,7 +39,7 @@ class Source:
     record: Callable[[tuple[str, ...]], "Trace"] = _needs_model
     speak: Callable[..., Any] = _needs_model
     read: Callable[[str], "Trace"] = _needs_model
-    analyse: Callable[[Callable[[Any], Any]], Any] = _needs_model
+    measure: Callable[..., Any] = _needs_model
     untrained: Callable[[str, tuple[str, ...]], "Trace"] | None = _needs_model
     stacks: tuple[str, ...] = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
     d_model: int = 64
