@@ -101,7 +101,8 @@ class Panel:
         outlined: bool (row, column), cells to outline, such as edited cells or misprints; None: none.
         digits: the most decimals in the cells.
         click: action of a click: "locks" locks the cell; "tells", "opens" and "says" also report it to the page, which
-            shows where its value comes from or what it stands for; "changes" asks the page to change it.
+            shows where its value comes from or what it stands for; "explores" asks the page to open the head that it
+            stands for, "changes" to change it.
 
     Raises:
         TraceError: the shapes of values, labels and outlined cells do not match.
@@ -119,7 +120,7 @@ class Panel:
     before: str = ""
     outlined: NDArray[np.bool_] | None = None
     digits: int = 2
-    click: Literal["locks", "tells", "opens", "says", "changes"] = "locks"
+    click: Literal["locks", "tells", "opens", "says", "explores", "changes"] = "locks"
     symbol: str = ""
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ VIEWS = {
     "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
     "measure/effects": ("effects_view", ["weights", "shuffled", "patching", "lens"]),
+    "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
 }
 """Page to the key of its switch and its views."""
 

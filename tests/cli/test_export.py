@@ -21,10 +21,11 @@ from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from tests.web.test_page import messages
 from visformer import pictures
 from visformer.adapters.load import untrained
+from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
-from visformer.pictures import charts
+from visformer.pictures import charts, heads
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.experiments.layers import split
 from visformer.pictures.experiments.patched import maps
@@ -98,6 +99,12 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
 
 TRAINED = {"patching": "en-zh", "parts": "mini-gpt"}
 """Pictures that an untrained post-norm model does not have: there are no pairs for it, and no path adds linearly."""
+
+
+@pytest.fixture(autouse=True)
+def _few_sentences(monkeypatch):
+    """Measure heads on four sentences of the bundled list: nobody reads the numbers here."""
+    monkeypatch.setattr(heads, "effect_sentences", lambda name: effect_sentences(name)[:4])
 
 
 def tiny_source():

@@ -9,6 +9,7 @@ from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
 from visformer.analysis.effects.head_effects import head_effects, pruning, rank_correlation, told_from_zero
 from visformer.analysis.effects.lens import LENS_NEEDS, Lens, logit_lens
 from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pair, patching_pairs
+from visformer.analysis.effects.sentences import effect_sentences, parse_sentences
 from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
 from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
 from visformer.analysis.flow import rollout
@@ -46,6 +47,7 @@ __all__ = [
     "curve_scores",
     "deletion",
     "direct_attribution",
+    "effect_sentences",
     "empty_rows",
     "gradient_x_input",
     "head_effects",
@@ -57,6 +59,7 @@ __all__ = [
     "mean_head_scores",
     "needed",
     "norm_weighted",
+    "parse_sentences",
     "parts",
     "patching",
     "patching_pair",

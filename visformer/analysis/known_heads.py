@@ -91,10 +91,12 @@ def known_heads(
 
 
 _FOUND = {
-    "induction": "weight on the token after the previous occurrence of the row's token, in random tokens that recur",
-    "duplicate token": "weight on the previous occurrence of the row's token, in random tokens that recur",
-    "previous token": "weight on the token before the row's, in random tokens",
-    "positional": "weight at this offset from the row, in random tokens",
+    "induction": N_(
+        "weight on the token after the previous occurrence of the row's token, in random tokens that recur"
+    ),
+    "duplicate token": N_("weight on the previous occurrence of the row's token, in random tokens that recur"),
+    "previous token": N_("weight on the token before the row's, in random tokens"),
+    "positional": N_("weight at this offset from the row, in random tokens"),
 }
 
 

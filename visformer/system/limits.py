@@ -195,6 +195,10 @@ ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
     N_("times beams or changes; larger computations, other models and files share one place of their own"),
 )
+LISTED = limit(
+    100, "sentences", N_("Sentences of a visitor's list"),
+    N_("each is computed once for each head; a hundred take 20 s of CPU time with the bundled translator"),
+)
 EDITS = limit(
     500, "changes", N_("Changes of masks in a link"), N_("each is a rectangle of cells, and looked for in every layer")
 )

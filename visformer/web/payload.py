@@ -9,7 +9,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, prod
 from threading import Lock
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from visformer.analysis.heads import SCORES, head_scores
+from visformer.analysis.heads import SCORES, Score, head_scores
 from visformer.errors import N_, BudgetError
 from visformer.panel import map_scale, stack_title, ticks
 from visformer.pictures.theme import CURVES, RAMPS, visible
@@ -39,6 +39,46 @@ SINK = N_("sink")
 """Label of the extra column for weight that goes to no token: the share of an attention sink, a learned score."""
 
 
+EFFECT = Score(
+    "effect",
+    N_("Effect"),
+    N_("How much worse the target is predicted without this head, in nats a token, as measured on the page on heads."),
+    cross=True,
+)
+"""What the explorer can order heads by where it was measured."""
+
+
+@dataclass(frozen=True)
+class HeadNotes:
+    """What is known of a model's heads apart from this sentence.
+
+    Args:
+        effects: stack, layer, head (from 0) and effect; empty: not measured.
+        labels: of heads of known kinds: stack, layer, head, label, score and how it was found, in words to show.
+    """
+
+    effects: tuple[tuple[str, int, int, float], ...] = ()
+    labels: tuple[tuple[str, int, int, str, float, str], ...] = ()
+
+    def add(self, stack: dict[str, Any]) -> None:
+        """Add them to a stack of the header."""
+        layers, n_heads = list(stack["layers"]), stack["shape"][1]
+        own = [(layers.index(layer), head, effect) for name, layer, head, effect in self.effects
+               if name == stack["name"] and layer in layers and head < n_heads]  # fmt: skip
+        if own:
+            rows: list[list[float | None]] = [[None] * n_heads for _ in layers]
+            for row, head, effect in own:
+                rows[row][head] = effect
+            stack["values"] = {**(stack["values"] or {}), EFFECT.name: rows}
+        labels = [
+            {"layer": layer, "head": head, "label": label, "score": score, "about": about}
+            for name, layer, head, label, score, about in self.labels
+            if name == stack["name"]
+        ]
+        if labels:
+            stack["labels"] = labels
+
+
 def pack(
     trace: Trace,
     *,
@@ -47,6 +87,7 @@ def pack(
     focus: Focus | None = None,
     start: Mapping[str, Any] | None = None,
     file: str = "",
+    notes: HeadNotes | None = None,
     to: str = "",
 ) -> bytes:
     """Pack the first message.
@@ -58,14 +99,16 @@ def pack(
         focus: the head to send first if not all fit; by default the first of the first stack.
         start: JSON values for the browser, passed through.
         file: prefix of the PNG's file name, such as the model.
+        notes: what is known of the heads.
         to: see :func:`visformer.web.message.write_message`.
 
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
         TraceError: a weight is not between 0 and 1, or a map's number not finite.
     """
-    feed = _feed(trace)
+    feed, notes = _feed(trace), notes or HeadNotes()
     plan = feed.plan(focus)
+    scores = [] if feed.is_map else [*SCORES, *([EFFECT] if notes.effects else [])]
 
     def make() -> bytes:
         numbers = Numbers()
@@ -74,14 +117,15 @@ def pack(
             "start": start,
             "file": file,
             "scores": [
-                {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)}
-                for score in ([] if feed.is_map else SCORES)
+                {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)} for score in scores
             ],
             **words(trace, gettext, lang),
         }
+        for stack in header["stacks"]:
+            notes.add(stack)
         return write_message("attention", header, numbers, to=to)
 
-    return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, plan.first), make)
+    return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, notes, plan.first), make)
 
 
 def heads_of(

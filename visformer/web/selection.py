@@ -40,7 +40,7 @@ class Selection:
         query: position of the locked query token, if any.
         key: position of the locked key token, if any.
         combine: one of COMBINED.
-        order: "place", "similarity" or the name of a score.
+        order: "place", "similarity", the name of a score or, where it was measured, "effect".
         limit: "" or a threshold as in a link, "weight-0.05" or "mass-0.9".
         merging: whether sub-words are merged into words.
         hiding: whether special tokens are hidden.
@@ -116,7 +116,7 @@ class Selection:
             wrong["stack"] = LinkError(N_("this model has no such attention."))
         if any(layer not in layers or head >= n_heads for layer, head in _pairs(self.heads)):
             wrong["heads"] = LinkError(_ENDS["heads"], layers=numbers, n=n_heads)
-        orders = ("place", "similarity", *(score.name for score in SCORES))
+        orders = ("place", "similarity", *(score.name for score in SCORES), "effect")
         if self.order not in orders:
             wrong["order"] = one_of(orders)
         wrong = {name: error for name, error in wrong.items() if name in self.link()}  # defaults are no error

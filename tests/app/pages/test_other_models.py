@@ -12,6 +12,7 @@ from tests.app.support import (
     VIEWS,
     address_of,
     badges,
+    button,
     captions,
     choose,
     choose_other_token,
@@ -204,5 +205,7 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
             choose(app, key, view)
             if view == "patching":  # only bundled models have pairs
                 assert "no bundled pairs" in app.info[-1].value
-            else:
-                assert shows_something(app), (page, view)
+                continue
+            if not shows_something(app):  # of this model nothing has been measured before
+                button(app, "Measure").click().run()
+            assert shows_something(app), (page, view)

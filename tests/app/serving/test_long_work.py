@@ -20,10 +20,12 @@ from visformer.app.session.url_state import State
 from visformer.errors import BudgetError, TextError
 from visformer.export.formats import FORMATS, Options, file_of
 from visformer.model.checkpoints import save_checkpoint
+from visformer.pictures.heads import ranked
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
 from visformer.system.kept import Kept
+from visformer.system.progress import heard_by, report
 
 SMALL = "untrained-16x2-enc1-dec1-ff32"
 
@@ -179,3 +181,14 @@ def test_sentences_of_a_lesson_have_the_limits_of_a_page():
         long_work.Limited("en-zh").trace("a b " * 200, None)
     with pytest.raises(TextError, match="characters; at most"):
         long_work.Limited("en-zh").translate("a" * 1001)
+
+
+def test_a_process_tells_how_far_it_is(process, models):
+    heard = []
+    work = partial(ranked, method="zero", progress=report)
+    with heard_by(lambda *told: heard.append(told)):
+        table = process.run(long_work._analyse, SMALL, work, models=[SMALL])
+    assert heard and heard == sorted(heard) and {total for _, total in heard} == {50 * (len(table) + 1)}
+    assert table["effect"].tolist() == pytest.approx(work(vf.load(SMALL))["effect"].tolist(), abs=1e-5)
+    silent = process.run(long_work._analyse, SMALL, work, models=[SMALL])
+    assert silent.equals(table), "nobody has to listen"

@@ -24,6 +24,7 @@ PLACES = {
     "decoding": {"where": "output"},
     "lab": {"where": None},
     "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
 }
 
 

@@ -11,7 +11,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.middleware.moved import EXPLORER
-from visformer.app.session import address, boxes, page, run, selection, visit
+from visformer.app.session import address, boxes, measured, page, run, selection, visit
 from visformer.app.session.examples import NAMING
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, here
@@ -55,8 +55,11 @@ def ahead(expected: "Future[Trace] | None") -> None:
 
 
 def _picture(trace: "Trace | None", *, ahead: bool = False) -> None:
+    if trace is None:
+        attention_picture(None, ahead=ahead)
+        return
     start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
-    attention_picture(trace, start=start, file=downloads.file_name(""), ahead=ahead)
+    attention_picture(trace, start=start, file=downloads.file_name(""), notes=measured.notes(), ahead=ahead)
 
 
 def _asked(trace: "Trace", stack: str) -> str:

@@ -120,16 +120,13 @@ def attention_view(on_select: Callable[[Any], None]) -> None:
     )
 
 
-def attention_picture(
-    trace: "Trace | None", *, start: Mapping[str, Any] | None = None, file: str = "", ahead: bool = False
-) -> None:
+def attention_picture(trace: "Trace | None", *, ahead: bool = False, **look: Any) -> None:
     """Send every head of the Trace's attention. Hovering, clicks and switches are handled in the browser.
 
     Args:
         trace: what to draw; None: clear the explorer or, ahead of the page, leave it as it is.
-        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
-        file: see :func:`visformer.web.payload.pack`.
         ahead: whether this is sent before the page that the explorer is on.
+        look: "start", "file" and "notes" of :func:`visformer.web.payload.pack`.
     """
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
@@ -137,7 +134,7 @@ def attention_picture(
         return
     from visformer.web.payload import pack
 
-    _FEED(data=pack(trace, **_language(), start=start, file=file, to=CANVAS), key=name)
+    _FEED(data=pack(trace, **_language(), **look, to=CANVAS), key=name)
     time.sleep(_PAUSE)
 
 

@@ -178,7 +178,7 @@ class AttentionView {
   receive({ chunks, values, numbers }) {
     this.early = null
     this.data.weights.add(chunks, numbers)
-    for (const stack of this.data.stacks) stack.values ??= values?.[stack.name] ?? null
+    for (const stack of this.data.stacks) stack.values = { ...values?.[stack.name], ...stack.values }
   }
 
   // Selection

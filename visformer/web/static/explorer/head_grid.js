@@ -176,7 +176,7 @@ function paintTokens(context, { cells, columns, size, left, top, step, rise, tok
 const captionFont = (theme) => `11px ${theme.font}`
 const tokenFont = (theme) => `12px ${theme.font}` // Chinese characters are illegible below
 const nameOf = ({ layer, head }) => `${layer + 1}·${head + 1}`
-const scoreOf = ({ score }) => score?.toFixed(2) ?? ""
+const scoreOf = ({ spelled }) => spelled?.replace(/^(-?)0(?=\.\d{3})/, "$1") ?? "" // no room for the 0 of three decimals
 
 /** Whether the longest name and score fit side by side; if not, captions have no scores. */
 function hasRoomForScores(context, { cells, size }, theme) {

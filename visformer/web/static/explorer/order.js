@@ -19,9 +19,17 @@ export function valueOf({ layers, values }, score, { layer, head }) {
   return values?.[score]?.[layers.indexOf(layer)]?.[head]
 }
 
-/** @returns {{layer: number, head: number, score: ?number}[]} all heads of a stack, sorted */
+/** A score as written; effects are nats, most of them below 0.1. */
+export function spellScore(name, value) {
+  return value?.toFixed(name === "effect" ? 3 : 2) ?? ""
+}
+
+/** @returns {{layer: number, head: number, score: ?number, spelled: string}[]} all heads of a stack, sorted */
 export function ordered(stack, by, anchor) {
-  const heads = headsOf(stack).map((place) => ({ ...place, score: scoreOf(stack, by, place, anchor) }))
+  const heads = headsOf(stack).map((place) => {
+    const score = scoreOf(stack, by, place, anchor)
+    return { ...place, score, spelled: spellScore(by, score) }
+  })
   if (by === "place") return heads
   const direction = by === "entropy" ? 1 : -1 // entropy ascending, so that the sharpest head is first; others descending
   return heads.sort((a, b) => direction * (a.score - b.score)) // stable: ties keep their order

@@ -1,6 +1,6 @@
 /** The readout: the exact weight, the tokens of the cell, the hidden mass, and the head's scores. */
 
-import { valueOf } from "./order.js"
+import { sameHead, spellScore, valueOf } from "./order.js"
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 
@@ -40,20 +40,25 @@ export class Readout {
     this.spoken.textContent = cell ? this.row(cell) : ""
   }
 
-  /** Show a head's scores, with their meanings as tooltips. */
+  /** Show the labels of a known head, and a head's scores, with their meanings as tooltips. */
   mark(head) {
     const { scores } = this.model.data
+    const labels = (this.model.stack.labels ?? []).filter((place) => sameHead(place, head))
     const values = scores.map(({ name }) => head && valueOf(this.model.stack, name, head))
-    const name = JSON.stringify([scores, values])
+    const name = JSON.stringify([labels, scores, values])
     if (this.marked === name) return // hovering over a matrix does not change its head
     this.marked = name
     this.badges.replaceChildren()
-    scores.forEach(({ label, about }, i) => {
-      if (values[i] === undefined || values[i] === null) return
-      const badge = part(this.badges, "span", "badge", { title: about })
-      part(badge, "span", "badge-name").textContent = label
-      part(badge, "span", "badge-value").textContent = values[i].toFixed(2)
+    for (const { label, about, score } of labels) this.badge("badge vf-known", label, about, score.toFixed(2))
+    scores.forEach(({ name, label, about }, i) => {
+      if (values[i] !== undefined && values[i] !== null) this.badge("badge", label, about, spellScore(name, values[i]))
     })
+  }
+
+  badge(kind, label, about, value) {
+    const badge = part(this.badges, "span", kind, { title: about })
+    part(badge, "span", "badge-name").textContent = label
+    part(badge, "span", "badge-value").textContent = value
   }
 
   /** The head or heads on the stage. */

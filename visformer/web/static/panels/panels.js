@@ -173,6 +173,7 @@ class PanelsView {
     const layout = this.layouts[i]
     const cell = layout.at(x, y)
     const { click } = this.panels[i]
+    if (click === "explores") return this.report(i, cell)
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
     if (click !== "locks" && click !== "changes" && this.locked) this.report(i, cell)
     if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))

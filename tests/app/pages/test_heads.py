@@ -1,0 +1,113 @@
+"""The page on heads: it opens with a record, measures on a list, and opens heads in the explorer."""
+
+import pytest
+
+from benchmarks.messages import read_message
+from tests.app.support import address_of, button, call, captions, choose, open_page, picture_components, texts
+from visformer.app.pages import heads
+from visformer.app.session.measured import recorded
+from visformer.app.widgets import long_run
+from visformer.errors import DeadlineError
+from visformer.pictures.heads import effect_maps
+from visformer.system.progress import heard_by, report
+from visformer.web.panels import Click
+
+
+def picture(app, kind):
+    """Return the header of the message that feeds the picture."""
+    messages = [one.proto.bytes for one in picture_components(app) if b"{" in one.proto.bytes]
+    (header,) = [header for header, _ in map(read_message, messages) if header["kind"] == kind]
+    return header
+
+
+def explorer(app):
+    return picture(app, "attention")
+
+
+def own(app, text):
+    choose(app, "heads_list", "own")
+    app.text_area(key="sentence_list").set_value(text).run()
+    return app
+
+
+def test_it_opens_with_what_was_measured_of_a_bundled_model(new_app):
+    app = open_page(new_app(), "measure/heads")
+    (told,) = captions(app, "Measured on 50 sentences of the bundled list. 21 of 72 heads can be told from zero")
+    assert "Rank correlation of the methods, over 72 heads: Zeroed – Mean: 0." in told
+    choose(app, "heads_effect", "gradient")
+    (told,) = captions(app, "Measured on 50")
+    assert "Estimates by the gradient are always above 0." in told and "told from zero" not in told
+    (table,) = app.dataframe
+    assert len(table.value) == 72 and table.value["layer"].min() == 1
+
+
+def test_it_measures_on_a_list_of_ones_own_and_the_explorer_has_the_order(new_app):
+    app = new_app(model="mini-gpt")
+    assert "effect" not in [score["name"] for score in explorer(app)["scores"]]
+    app = own(open_page(app, "measure/heads"), "I bought a book.\nShe likes the river, and the river likes her.")
+    button(app, "Measure").click().run()
+    assert not app.exception
+    assert captions(app, "Measured on 2 sentences of your list.")
+    table = app.dataframe[0].value
+    open_page(app, "see/attention")
+    header = explorer(app)
+    assert header["scores"][-1]["name"] == "effect"
+    effects = header["stacks"][0]["values"]["effect"]
+    first = table.iloc[0]
+    assert effects[first["layer"] - 1][first["head"] - 1] == pytest.approx(first["Zeroed"])
+
+
+def test_the_explorer_labels_known_heads(new_app):
+    labels = explorer(new_app(model="mini-gpt"))["stacks"][0]["labels"]
+    assert {"layer": 2, "head": 5, "label": "Induction head"}.items() <= labels[0].items()
+    assert labels[0]["score"] > 0.9 and labels[0]["about"].startswith("weight on the token after the previous")
+    chinese = explorer(new_app(model="mini-gpt", lang="zh"))["stacks"][0]["labels"]
+    assert chinese[0]["label"] == "归纳头"
+
+
+def test_errors_of_a_list_name_the_line(new_app):
+    app = own(open_page(new_app(), "measure/heads"), "I bought a book.\na\tb\tc")
+    button(app, "Measure").click().run()
+    assert texts(app, "Line 2 has 3 columns")
+    own(app, "I bought a book.\n" + "word " * 300)
+    button(app, "Measure").click().run()
+    assert texts(app, "Line 2 is too long")
+    assert captions(app, "Measured on 50 sentences"), "what is there stays"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("She left.\t她走了。".encode(), ""), (b"\xff\xfe", "The file is not UTF-8 text")]
+)
+def test_a_file_is_read_into_the_box(new_app, content, said):
+    app = open_page(new_app(), "measure/heads")
+    choose(app, "heads_list", "own")
+    app.get("file_uploader")[0].upload("mine.tsv", content, "text/plain").run()
+    assert not app.exception
+    assert bool(texts(app, said)) if said else app.text_area(key="sentence_list").value == "She left.\t她走了。"
+
+
+def test_what_takes_too_long_says_what_may_help(new_app, monkeypatch):
+    def too_long(*_, **__):
+        raise DeadlineError("This took {seconds} s.", seconds=30)
+
+    app = open_page(new_app(), "measure/heads")
+    monkeypatch.setattr(long_run.Named, "analyse", too_long)
+    button(app, "Measure").click().run()
+    assert texts(app, "This took 30 s. Measure fewer sentences at a time.")
+
+
+def test_a_click_on_a_head_opens_it_in_the_explorer(new_app):
+    app = open_page(new_app(), "measure/heads")
+    assert {panel["click"] for panel in picture(app, "panels")["panels"]} == {"explores"}
+    panels = effect_maps(recorded("en-zh")["zero"].frame())
+    call(app, heads.explore, panels, Click("encoder.self_attn", 1, 6))
+    assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()
+    assert address_of(app) == {"layer": "2", "head": "7"}, "the encoder is the default"
+
+
+def test_progress_is_told_to_whoever_listens():
+    heard = []
+    with heard_by(lambda *told: heard.append(told)):
+        report(1, 2)
+    report(2, 2)
+    assert heard == [(1, 2)]

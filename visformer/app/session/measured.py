@@ -1,0 +1,125 @@
+"""What was measured of the heads of models: the records of bundled ones, and this session's own tables."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.analysis.known_heads import LEAST
+from visformer.app.serving.models import MODEL
+from visformer.app.session import boxes
+from visformer.app.session.slots import Slot
+from visformer.errors import N_
+from visformer.pictures.heads import LABELS, METHODS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from visformer.web.payload import HeadNotes
+
+_MOST = 4
+"""Models whose tables a session keeps, some 20 kB each."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as plain values, so that the explorer can read it without pandas."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    attrs: dict[str, Any]
+    is_own: bool = False  # measured in this session on the visitor's own list
+
+    @classmethod
+    def of(cls, frame: "pd.DataFrame", *, is_own: bool) -> "Table":
+        """Take the values of a table."""
+        rows = tuple(tuple(row) for row in frame.astype(object).to_numpy().tolist())
+        return cls(tuple(frame.columns), rows, dict(frame.attrs), is_own)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the table."""
+        import pandas as pd
+
+        frame = pd.DataFrame(list(self.rows), columns=list(self.columns))
+        frame.attrs |= self.attrs
+        return frame
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return the rows by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+Tables = dict[str, Table]
+"""By what was measured: "zero", "mean", "gradient" (effects), "pruning", "known"."""
+
+_OWN: Slot[dict[str, Tables]] = Slot("measured_heads", {})  # by model
+_SEEN: Slot[tuple[str, ...]] = Slot("seen_effects", ())  # the models whose effects this session has seen
+
+
+def tables() -> Tables:
+    """Return what is known of the visitor's model: the last measurement of each kind, or else its record."""
+    model = boxes.model() or MODEL
+    return {**recorded(model), **_OWN.get().get(model, {})}
+
+
+def keep(found: Tables) -> None:
+    """Keep tables of the visitor's model for this session."""
+    model, own = boxes.model() or MODEL, dict(_OWN.get())
+    own[model] = {**own.pop(model, {}), **found}
+    _OWN.set(dict([*own.items()][-_MOST:]))
+
+
+def see_effects() -> None:
+    """Offer the order of the effects in the explorer, now that the visitor has seen what they are."""
+    model = boxes.model() or MODEL
+    if model not in _SEEN.get():
+        _SEEN.set((*_SEEN.get()[-_MOST:], model))
+
+
+def notes() -> "HeadNotes":
+    """Return what the explorer shows of the heads of the visitor's model: effects, once seen, and labels."""
+    from visformer.web.payload import HeadNotes
+
+    return HeadNotes(_effects(), tuple(map(_label, known())))
+
+
+def _effects() -> tuple[tuple[str, int, int, float], ...]:
+    """Return the effect of each head: of zeroing, or else of what was measured."""
+    if (boxes.model() or MODEL) not in _SEEN.get():
+        return ()
+    found = tables()
+    table = next((found[method] for method in METHODS if method in found), None)
+    rows = table.dicts() if table else []
+    return tuple((row["stack"], row["layer"], row["head"], float(row["effect"])) for row in rows)
+
+
+def known() -> list[dict[str, Any]]:
+    """Return the heads of the visitor's model that have a label, the highest score first, see ``known_heads``."""
+    table = tables().get("known")
+    rows = table.dicts() if table else []
+    return sorted((row for row in rows if row["score"] >= LEAST), key=lambda row: -row["score"])
+
+
+def _label(row: dict[str, Any]) -> tuple[str, int, int, str, float, str]:
+    _, label, found = boxes.gettext(), LABELS[row["label"]], row["found"]
+    name = _(label)
+    if row["label"] == "positional":
+        name += f" ({row['offset']:+d})".replace("-", "−")
+    about = _(N_("{found}; null: {null}")).format(found=_(found), null=f"{row['null']:.2f}")
+    return row["stack"], row["layer"], row["head"], name, float(row["score"]), about
+
+
+@cache
+def recorded(model: str) -> Tables:
+    """Return the record of a bundled model, from its heads.json; {} for any other."""
+    if model not in BUNDLED:
+        return {}
+    with suppress(OSError, ValueError, TypeError, KeyError):  # visformer doctor says what is wrong
+        found = json.loads((folder_of(model) / "heads.json").read_text(encoding="utf-8"))
+        return {
+            name: Table(tuple(each["columns"]), tuple(map(tuple, each["rows"])), each["attrs"])
+            for name, each in found.items()
+        }
+    return {}

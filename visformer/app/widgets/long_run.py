@@ -1,0 +1,85 @@
+"""A long computation that a page offers: it starts with a button, shows how far it is, and can be cancelled.
+
+The page waits for it, other visitors' pages do not: it runs where long work is done, when its turn has come. Whatever
+the visitor does meanwhile, such as to click Cancel, ends it, as Streamlit ends the run of the page.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.capacity import aside
+from visformer.app.serving.long_work import Named
+from visformer.app.serving.models import MODEL
+from visformer.app.session import boxes
+from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private.other_sessions import own_session
+from visformer.app.widgets import controls
+from visformer.errors import DeadlineError, VisformerError
+from visformer.system.progress import heard_by
+
+Step = tuple[str, Callable[[Any], Any]]
+"""What is computed, in the visitor's language, and a function of the model that can be pickled; it calls
+:func:`visformer.system.progress.report`."""
+
+
+def offer(
+    label: str,
+    steps: Callable[[], Sequence[Step]],
+    *,
+    key: str,
+    keep: Callable[[list[Any]], None],
+    too_long: str,
+    place: Any = st,
+) -> None:
+    """Draw the button; once it is clicked, compute all steps, and draw the page anew.
+
+    Args:
+        label: of the button, in the visitor's language.
+        steps: called on a click; a VisformerError says why nothing can be computed.
+        key: of the button.
+        keep: called with the result of each step.
+        too_long: what may help if it takes too long, in the visitor's language.
+        place: the container of the button; what is computed is told where this is called.
+    """
+    _ = boxes.gettext()
+    problem: Slot[VisformerError | None] = Slot(f"{key}_problem", None)
+    if place.button(label, key=key, type="primary"):
+        try:
+            keep(_run(steps(), key))
+        except VisformerError as error:
+            problem.set(error)
+        st.rerun()
+    if (told := problem.pop()) is not None:
+        st.text(f"{told.localized(_)} {too_long}" if isinstance(told, DeadlineError) else told.localized(_))
+
+
+def _run(steps: Sequence[Step], key: str) -> list[Any]:
+    _, found = boxes.gettext(), []
+    name = boxes.model() or MODEL
+    controls.bench().loaded()  # says why a model cannot be used
+    with st.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, steps[0][0])
+        st.button(_("Cancel"), key=f"{key}_cancel")
+    for i, (said, work) in enumerate(steps):
+        heard: list[float] = [0.0]
+
+        def hear(done: int, total: int, heard: list[float] = heard) -> None:
+            heard[0] = done / max(1, total)
+
+        def look(before: int | None, i: int = i, said: str = said, heard: list[float] = heard) -> None:
+            text = said if before is None else _("In the queue: {n} ahead of you.").format(n=before)
+            bar.progress((i + heard[0]) / len(steps), text)  # raises once the visitor has done something else
+
+        def compute(work: Callable[[Any], Any] = work, hear: Callable[[int, int], None] = hear) -> Any:
+            with heard_by(hear):
+                return Named(name).analyse(work)
+
+        look(None)
+        session = own_session()
+        with aside():
+            how: dict[str, Any] = {"on_wait": look, "session": session, "kind": "long"}
+            found.append(ADMISSION.run((session, key, name, i), compute, **how))
+    return found
