@@ -24,8 +24,10 @@ def selected(setting: Setting, picture: Picture) -> None:
     absent = {option.key("head", setting) for option in _WITHIN if option.name not in own}
     before = selection.selection(setting.patterns, absent=absent).query
     place(setting, page="head", options=options)
-    is_chosen = before is not None or setting["query"] != _QUERY  # the default locks no row in the explorer
-    selection.keep_place(**{**setting, "query": setting["query"] if is_chosen else None})
+    selected = {option.name: setting[option.name] for option in (STACK, *options)}
+    if selected.get("query") == _QUERY and before is None:  # the default locks no row in the explorer
+        selected["query"] = None
+    selection.keep_place(**selected)
 
 
 def selected_stack(setting: Setting) -> None:

@@ -174,7 +174,7 @@ class PanelsView {
     const cell = layout.at(x, y)
     const { click } = this.panels[i]
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
-    if ((click === "tells" || click === "opens") && this.locked) this.report(i, cell)
+    if (["tells", "opens", "focuses"].includes(click) && this.locked) this.report(i, cell)
     if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))
   }
 
