@@ -117,12 +117,17 @@ def source_of(
         return untrained(source, norm=norm).trace(text, written, record=needs)
 
     def read(
-        other: "Text", written: "Text | None" = None, *, model: str | None = None, moment: int | None = None
+        other: "Text",
+        written: "Text | None" = None,
+        *,
+        model: str | None = None,
+        moment: int | None = None,
+        edits: Any = (),
     ) -> Trace:
         name = model if model is not None else _name_of(source) if moment is not None else None
         used = source if name is None else load(name, moment=moment)
-        second = {"pair" if used.info.kind == "encoder" else "target": written}
-        trace: Trace = used.trace(other, **second)
+        second: dict[str, Any] = {"pair" if used.info.kind == "encoder" else "target": written}
+        trace: Trace = used.trace(other, edits=edits, **second)
         return trace
 
     return Source(

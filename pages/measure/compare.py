@@ -17,15 +17,19 @@ _ = boxes.gettext()
 trace = controls.current_trace()
 
 if trace is not None:
+    view = PAGE.view(controls.view(_("View"), PAGE.titles, key="compare_view"))
     words, beside = st.columns([58, 42], gap="medium")
     with words:
-        view = PAGE.view(controls.view(_("View"), PAGE.titles, key="compare_view"))
         controls.look_for(_(view.look_for))
-        bar = st.container()
     with beside:
         formula_box.formula(FORMULA, code=CODE, source=TOLD)
     setting = controls.setting_of(view, trace)
     try:
-        compare.show(setting, compare.drawn(view, setting, bar), beside, view.view)
+        with words:
+            compare.boxes_of(view, setting)
+        first, *panels = view.draw(setting)
+        with beside:
+            compare.overview(setting, first)
+        compare.show(view, setting, panels)
     except VisformerError as error:
         st.text(error.localized(_))

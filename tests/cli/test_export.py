@@ -95,11 +95,12 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
 
 
 def tiny_source():
-    model = tiny_translator()
+    own = model = tiny_translator()
     return Source(
         record=lambda record: model.trace("I", "我", record=("*",)),
         speak=lambda **settings: model.translate("I", **settings),
-        read=model.trace,
+        read=lambda text, target=None, *, model=None, moment=None, edits=(): own.trace(text, target, edits=edits),
+        moments=lambda: (0, 10),
         untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
         d_model=model.info.d_model,
     )
@@ -212,12 +213,17 @@ def test_an_option_without_effect_is_refused(tmp_path, arguments, message):
     assert_error(run("export", "I", "-o", tmp_path / "x.svg", *arguments), 2, message)
 
 
+OF_TRAINED = {"compare-models", "matched-heads", "compare-moments"}
+"""Pictures of another training or of another moment of this one."""
+
+
 @pytest.mark.parametrize("picture", REGISTERED)
 def test_every_picture_can_be_exported(tmp_path, model, picture):
     out = tmp_path / ("x.html" if REGISTERED[picture].live else "x.svg")
     stack = ("--stack", "decoder") if "stack" in REGISTERED[picture].names else ()
     sentence = () if picture == "lab" else ("I 去",)
-    result = run("export", *sentence, *model, "-o", out, "--picture", picture, *stack, "--lang", "zh")
+    used = ("--model", "mini-gpt") if picture in OF_TRAINED else model
+    result = run("export", *sentence, *used, "-o", out, "--picture", picture, *stack, "--lang", "zh")
     assert result.exit_code == 0, result.output
     assert out.stat().st_size > 150
 
@@ -269,7 +275,7 @@ def test_a_place_out_of_range_is_refused(tmp_path, model, arguments, message):
 @pytest.mark.parametrize(("family", "has", "lacks"), [("bert", "encoder", "decoder"), ("gpt2", "decoder", "encoder")])
 def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tmp_path, family, has, lacks):
     wrapped = vf.wrap(tiny_module(family), tokenizer())
-    drawn = [one for name, one in REGISTERED.items() if "stack" in one.names and name != "norms"]
+    drawn = [one for name, one in REGISTERED.items() if "stack" in one.names and name not in {"norms"} | OF_TRAINED]
     assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {one.name for one in drawn}
     for one in drawn:
         source = vf.figures.source_of(wrapped, "the cat")

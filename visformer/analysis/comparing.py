@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from visformer.analysis.partners import Partners, token_partners
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace
+from visformer.trace.stacks import ranges, shape_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-Part, Kind = Literal["encoder", "decoder"], Literal["self_attn", "cross_attn"]
+Part = Literal["encoder", "decoder"]
+Kind = Literal["self_attn", "cross_attn"]
 
 
 def row_distances(first: NDArray[Any], second: NDArray[Any], rows: Partners, columns: Partners) -> Floats:
@@ -81,14 +83,16 @@ def head_differences(
         TraceError: no row has a partner, or the passes differ in layers or heads: see :func:`match_heads`.
     """
     rows, columns = partners_of(first, second, stack, attention, by_source=by_source)
-    one, other = (trace.stack(stack, attention) for trace in (first, second))
-    if one.shape[:2] != other.shape[:2]:
+    ones, others = (trace.layers(stack, attention) for trace in (first, second))
+    sizes = [f"{ranges(layers)} × {shape_of(layers)[1]}" for layers in (ones, others)]
+    if sizes[0] != sizes[1]:
         raise TraceError(
-            N_("One has layers × heads {given}, the other {other}: heads can then only be matched by their patterns."),
-            given=one.shape[:2],
-            other=other.shape[:2],
+            N_("One has layers (from 0) × heads {given}, the other {other}: match heads by their patterns."),
+            given=sizes[0],
+            other=sizes[1],
         )
-    return np.asarray(row_distances(one, other, rows, columns).mean(axis=-1))
+    pairs = zip(ones.values(), others.values(), strict=True)
+    return np.stack([row_distances(one.value, other.value, rows, columns).mean(axis=-1) for one, other in pairs])
 
 
 def head_similarity(
@@ -97,7 +101,7 @@ def head_similarity(
     stack: Part,
     attention: Kind = "self_attn",
 ) -> Floats:
-    """Measure how similar each head of one model is to each head of another: 1 - mean TV over aligned rows of all texts.
+    """Measure how similar each head of one model is to each of another: 1 - mean TV over the aligned rows of all texts.
 
     Args:
         first: a Trace, or several of one model.
@@ -143,11 +147,19 @@ def match_heads(
     similar by selection: compare with "floor", and with two trainings that differ in their seed only ("mini-gpt" and
     "mini-gpt-2").
 
-    Args and errors: as for :func:`head_similarity`.
+    Args:
+        first: a Trace, or several of one model.
+        second: Traces of the other model, of the same texts in the same order.
+        stack: "encoder" or "decoder".
+        attention: "self_attn", or for the decoder "cross_attn".
 
     Returns:
         One row for each head of the first: layer, head, other_layer, other_head (from 0), similarity (from 0 to 1),
         floor (its mean similarity to all heads of the other), mutual (whether it is also the best match of its match).
+
+    Raises:
+        MissingTensor: a pass has no patterns of this attention.
+        TraceError: no row has a partner, there are no Traces, or not as many of both.
     """
     import pandas as pd
 

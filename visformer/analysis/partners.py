@@ -47,13 +47,15 @@ class Partners:
     def union(self) -> tuple[tuple[int | None, int | None], ...]:
         """All tokens of both, those of the first in order: (first, second), None where there is no partner.
 
-        A token of the second alone follows the one before it.
+        A token of the second alone follows the one before it, and those of the first alone in the same place.
         """
         partner = dict(self.pairs)
         entries: list[tuple[int | None, int | None]] = [(i, partner.get(i)) for i in range(self.sizes[0])]
         for j in self.alone[1]:
-            at = next((at for at, (_, other) in enumerate(entries) if j and other == j - 1), -1)
-            entries.insert(at + 1, (None, j))
+            at = next((at for at, (_, other) in enumerate(entries) if j and other == j - 1), -1) + 1
+            while at < len(entries) and entries[at][1] is None:
+                at += 1
+            entries.insert(at, (None, j))
         return tuple(entries)
 
 
@@ -62,7 +64,7 @@ def token_partners(first: Trace, second: Trace, side: Side, *, by_source: bool =
 
     Equal tokens are partners, in the order of the longest common blocks; between them, runs of different tokens are, if
     both have the same number. If both models cut one and the same text into different tokens, partners are those that
-    cover the same characters, and no others.
+    cover the same characters, and special tokens in the same place; no others.
 
     Args:
         first: one pass.
@@ -71,19 +73,23 @@ def token_partners(first: Trace, second: Trace, side: Side, *, by_source: bool =
         by_source: whether words of the target without a partner also get one through the source: both take most from
             the same source word, by the mean weight of all cross-attention heads (:func:`alignment`, in the rows whose
             input is the word). For two targets of one source, in place of ``replaced``.
+
+    Returns:
+        The partners; none if a pass lacks the side.
     """
     one, other = (trace.tokens.get(side, ()) for trace in (first, second))
     keys = [_keys(trace, side) for trace in (first, second)]
     is_recut = one != other and keys[0][1] == keys[1][1]
-    rows = [keys[0][0], keys[1][0]] if is_recut else [one, other]
+    rows: list[Sequence[object]] = [keys[0][0], keys[1][0]] if is_recut else [one, other]
     equal: list[Pair] = []
     replaced: list[Pair] = []
-    for what, i, i_end, j, j_end in SequenceMatcher(None, *rows, autojunk=False).get_opcodes():
+    for what, i, i_end, j, j_end in SequenceMatcher(a=rows[0], b=rows[1], autojunk=False).get_opcodes():
         found = zip(range(i, i_end), range(j, j_end), strict=False)
         if what == "equal":
             equal += found
-        elif what == "replace" and i_end - i == j_end - j and not is_recut:
-            replaced += found
+        elif what == "replace" and i_end - i == j_end - j:
+            marks = first.special[side][i:i_end], second.special[side][j:j_end]
+            replaced += found if not is_recut or all(map(all, marks)) else ()
     sizes = (len(one), len(other))
     if by_source:
         aligned = tuple(_by_source(first, second, Partners(sizes, tuple(equal))))

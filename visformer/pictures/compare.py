@@ -1,206 +1,166 @@
-"""Two passes side by side: one head of both, their difference, and for all heads how far apart they are."""
+"""Two of anything side by side: sentences, targets, edits, models, moments of a training."""
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from visformer.adapters.bundled import GPT, GPT_2
-from visformer.analysis.comparing import head_differences, head_similarity, match_heads, partners_of
-from visformer.analysis.partners import Partners
+from visformer.adapters.bundled import GPT, TRANSLATOR
+from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, VisformerError
-from visformer.i18n import Gettext
-from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, traced
+from visformer.panel import Panel
+from visformer.pictures.comparing.matching import all_pairs, in_two_models
+from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
 from visformer.pictures.registry.options import Choice, Place, Text
-from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import HEAD, LAYER, STACK
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.stacks import shape_of
 
-ONE_WORD = {
-    "I went to Northeastern University.": "I went to Northeastern China.",
-    "我去东北大学。": "我爱东北大学。",
-    "She gave her brother the book that he wanted.": "She gave her brother the book that she wanted.",
-    "The cat did not drink the milk because it was cold.": "The cat did not drink the milk because it was tired.",
-    "How long have you been studying Chinese?": "How long have you been speaking Chinese?",
-    "他昨天在北京买了三本书。": "他明天在北京买三本书。",
-    "如果明天下雨，我们就待在家里。": "如果明天下雪，我们就待在家里。",
-}
-"""Examples to the same sentence with one word changed."""
-
-_PARTNERS = N_(
-    "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different tokens in the same "
-    "place, A / B: {replaced}. What only A or only B has is empty."
+_DISTANCE = N_("Mean total variation distance of aligned rows: 0 if equal, 1 if they read nothing in common.")
+_SILENCED = N_(
+    "No edit yet, so B is without the heads of the first layer: that layer reads as before, later ones do not."
 )
-_BY_SOURCE = N_(
-    "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different words of the same "
-    "source word, A / B: {replaced}. What only A or only B has is empty."
-)
+_STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
 
 
-def one_word_changed(text: str) -> str:
-    """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question."""
-    if text in ONE_WORD:
-        return ONE_WORD[text]
-    bare = text.rstrip(" .。!！?？")
-    asks = text.rstrip().endswith(("?", "？"))
-    is_wide = any(ord(character) > 0x2E80 for character in bare)
-    return bare + ("。" if is_wide else ".") * asks + ("？" if is_wide else "?") * (not asks)
-
-
-def heads(first: Trace, second: Trace, part: Any, kind: Any, *, by_source: bool = False) -> Panel:
-    """Draw how far apart each head's aligned rows are in two passes of one architecture: mean total variation distance."""
+def in_both(setting: Setting, first: Trace, second: Trace, *, by_source: bool = False, note: str = "") -> list[Panel]:
+    """Draw the distances of all heads in two passes of one architecture, and the selected head in both."""
+    part, kind = setting.part, setting.kind
+    layers = first.layers(part, kind)
     values = head_differences(first, second, part, kind, by_source=by_source)
-    return _of_heads(
-        first.layers(part, kind),
-        values,
-        title=N_("distance of A and B: click a head"),
-        note=N_("Mean total variation distance of aligned rows: 0 if equal, 1 if they read nothing in common."),
-    )
-
-
-def _of_heads(layers: Any, values: NDArray[Any], **look: Any) -> Panel:
-    return Panel(
-        name="distances",
-        values=values,
-        rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
-        columns=numbered(values.shape[1], N_("head"), first=1),
-        scale="unsigned",
-        click="focuses",
-        **look,
-    )
-
-
-def head_in_both(
-    first: Trace,
-    second: Trace,
-    paths: tuple[str, str],
-    numbers: tuple[int, int],
-    *,
-    by_source: bool = False,
-    gettext: Gettext = str,
-) -> list[Panel]:
-    """Draw a head's pattern in two passes, and B - A, whose rows and columns are the tokens of both.
-
-    Args:
-        first: A.
-        second: B.
-        paths: of the attention in A and in B.
-        numbers: of the head in A and in B.
-        by_source: see :func:`visformer.analysis.token_partners`.
-        gettext: translates titles and the note.
-    """
-    part, _, kind = paths[0].split(".")
-    rows, columns = partners_of(first, second, part, kind, by_source=by_source)  # type: ignore[arg-type]
-    titled = gettext(N_("{side}: layer {layer}, head {head}"))
-    a, b = (
-        traced(
-            trace,
-            f"{path}.pattern",
-            head,
-            name=f"pattern_{side.lower()}",
-            title=titled.format(side=side, layer=int(path.split(".")[1]) + 1, head=head + 1),
-            scale="weight",
-            symbol="pattern",
-        )
-        for trace, path, head, side in zip((first, second), paths, numbers, "AB", strict=True)
-    )
-    values = np.full((len(rows.union), len(columns.union)), np.nan)
-    for y, (i, j) in enumerate(rows.union):
-        for x, (k, m) in enumerate(columns.union):
-            if None not in (i, j, k, m):
-                values[y, x] = float(b.values[j, m]) - float(a.values[i, k])
-    said = gettext(_BY_SOURCE if by_source else _PARTNERS)
-    note = said.format(
-        rows=len(rows.pairs),
-        all_rows=len(rows.union),
-        columns=len(columns.pairs),
-        all_columns=len(columns.union),
-        replaced=len(rows.replaced or rows.aligned),
-    )
-    difference = Panel(
-        name="difference",
-        title=gettext(N_("B − A")),
-        values=values,
-        rows=_both(rows, a.rows, b.rows, AXIS_TITLES["query"]),
-        columns=_both(columns, a.columns, b.columns, AXIS_TITLES["key"]),
-        limit=1.0,
-        note=note,
-    )
-    return [a, b, difference]
-
-
-def _both(partners: Partners, a: Labels, b: Labels, title: str) -> Labels:
-    """Label the tokens of both sides: "A / B" where they differ, "A: …" or "B: …" where there is no partner."""
-    texts, special = [], []
-    for i, j in partners.union:
-        one, other = (None if i is None else a.texts[i]), (None if j is None else b.texts[j])
-        if one is None or other is None:
-            texts.append(f"A: {one}" if other is None else f"B: {other}")
-        else:
-            texts.append(one if one == other else f"{one} / {other}")
-        special.append(bool(a.special[i] if i is not None else b.special[j or 0]))
-    return Labels(tuple(texts), title, places=True, special=tuple(special))
-
-
-def forced(trace: Trace) -> Any:
-    """Return the second text of a pass, for another model to read it, too.
-
-    Of an encoder-decoder its target as ids, since as text it might be tokenized differently, without the language
-    token.
-    """
-    if trace.tokens.get("src") and trace.tokens.get("tgt"):
-        ids = [*zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False)]
-        begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)
-        return tuple(i for i, _ in ids[begins:])
-    return trace.meta.get("target") or trace.meta.get("pair")
-
-
-# Registered -----------------------------------------------------------------------------------------------------------
-
-
-def in_setting(setting: Setting, first: Trace, second: Trace, *, by_source: bool = False) -> list[Panel]:
-    """Draw the selected head in two passes of one architecture, beside the distances of all heads."""
-    overview = heads(first, second, setting.part, setting.kind, by_source=by_source)
-    place = ([*first.layers(setting.part, setting.kind)].index(setting["layer"]), setting["head"])
+    outlined = np.zeros(values.shape, dtype=np.bool_)
+    outlined[[*layers].index(setting["layer"]), setting["head"]] = True
+    note = " ".join(filter(None, (setting.gettext(_DISTANCE), note)))
+    overview = heads(layers, values, title=N_("distance of A and B: click a head"), outlined=outlined, note=note)
     paths, numbers = (setting.path, setting.path), (setting["head"], setting["head"])
-    three = head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)
-    return [_focused(overview, place), *three]
-
-
-def _focused(overview: Panel, place: tuple[int, int]) -> Panel:
-    outlined = np.zeros(overview.values.shape, dtype=np.bool_)
-    outlined[place] = True
-    return replace(overview, outlined=outlined)
+    return [overview, *head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)]
 
 
 def _source(setting: Setting) -> str:
     return str(setting.patterns.meta.get("source") or "")
 
 
-def _sentences(setting: Setting) -> list[Panel]:
-    return in_setting(setting, setting.patterns, setting.source.read(setting["other_text"]))
+def _target(setting: Setting) -> str:
+    """The text of the second box or, where it is empty, the model's own; the sentence, if there is none."""
+    meta = setting.patterns.meta
+    return str(meta.get("target") or meta.get("pair") or _source(setting))
 
 
-_FOCUS = (STACK, LAYER, HEAD)
-FOCUS = tuple(replace(option, link=None) for option in _FOCUS)
+def _targets(setting: Setting) -> list[Panel]:
+    second = setting.source.read(_source(setting), setting["other_target"] or None)
+    return in_both(setting, setting.patterns, second, by_source=setting["align"] == "source")
+
+
+def _edited(setting: Setting) -> list[Panel]:
+    from visformer.edits import Silence
+
+    edits, said = setting.source.edits, ""
+    if not edits:
+        first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
+        every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
+        edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
+    second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
+    return in_both(setting, setting.patterns, second, note=said)
+
+
+def _moments(setting: Setting) -> list[Panel]:
+    steps = setting.source.moments()
+    a, b = setting["moment"], setting["other_moment"]
+    if not steps:
+        told = N_("No moments of this model's training were kept; those of {names} were.")
+        raise VisformerError(told, names=", ".join((TRANSLATOR, GPT)))
+    text, target = _source(setting), forced(setting.patterns)
+    first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
+    note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")
+    return in_both(setting, first, second, note=note)
+
+
+def _n_moments(setting: Setting) -> int:
+    return max(1, len(setting.source.moments()))
+
+
+def _changes_with(text: Callable[[Setting], str]) -> Callable[[Setting], int]:
+    return lambda setting: zlib.crc32(text(setting).encode())
+
+
+def _aligns(setting: Setting) -> dict[str, str]:
+    has_source = "decoder.cross_attn" in setting.source.stacks
+    return {"source": N_("also by source word"), **_EQUAL} if has_source else _EQUAL
+
+
+def _others(setting: Setting) -> tuple[str, ...]:
+    """The other models; of a model of which there is a second seed, that one first."""
+    own = str(setting.patterns.meta.get("model"))
+    others = [name for name in setting.source.models if name != own]
+    return tuple(sorted(others, key=lambda name: not name.startswith(GPT)))
+
+
+_EQUAL: dict[str, str] = {"equal": N_("equal tokens only")}
+FOCUS = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD))
 """The same as the explorer's: links have them under the explorer's names."""
 
+# fmt: off
 OTHER_TEXT = Text(
     name="other_text", label=N_("Sentence B"), help="The second sentence; by default one word is changed.",
-    default=lambda setting: one_word_changed(_source(setting)), per=lambda setting: zlib.crc32(_source(setting).encode()),
-)  # fmt: skip
+    default=lambda setting: one_word_changed(_source(setting)), per=_changes_with(_source),
+)
+OTHER_TARGET = Text(
+    name="other_target", label=N_("Target B"), per=_changes_with(_target),
+    help="A second target, continuation (decoders) or second sentence (encoders); by default one word is changed.",
+    default=lambda setting: one_word_changed(_target(setting)),
+)
+ALIGN = Choice(
+    name="align", label=N_("Partners"), values=_aligns,
+    help="Partners: equal tokens, and in a translator also different words of the same source word.",
+)
+OTHER_MODEL = Text(
+    name="other_model", label=N_("Model B"), help="The name of another model.", among=_others,
+    default=lambda setting: (*_others(setting), GPT)[0],
+)
+MOMENT, OTHER_MOMENT = (
+    Place(
+        name=name, label=label, help="A moment of the training, as vf.moments numbers it, from 0.", first=0,
+        among=lambda setting: range(_n_moments(setting)), default=default, per=_n_moments,
+    )
+    for name, label, default in (
+        ("moment", N_("Moment A"), lambda setting: _n_moments(setting) - 1),
+        ("other_moment", N_("Moment B"), lambda setting: _n_moments(setting) // 2),
+    )
+)
 SENTENCES = Picture(
-    name="compare", view="sentences", title=N_("Two sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
-    look_for=N_(
-        "A is the sentence above, B the one below. Which heads read elsewhere because of one word, and which do not care?"
-    ),
-    draw=_sentences,
-)  # fmt: skip
+    name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
+    look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
+    draw=lambda setting: in_both(setting, setting.patterns, setting.source.read(setting["other_text"])),
+)
+TARGETS = Picture(
+    name="compare-targets", view="targets", title=N_("Targets"), needs=("*.pattern",),
+    look_for=N_("The same sentence with the target above (A) and another one (B). What does the changed word read?"),
+    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_targets,
+)
+EDITED = Picture(
+    name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",), options=FOCUS,
+    look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
+    draw=_edited, in_handouts=False,
+)
+MODELS = Picture(
+    name="compare-models", view="models", title=N_("Models"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
+    options=(OTHER_MODEL, *FOCUS), draw=in_two_models,
+)
+MATCHES = Picture(
+    name="matched-heads", view="models", needs=("*.pattern",), options=(OTHER_MODEL, FOCUS[0]), in_handouts=False,
+    draw=all_pairs,
+)
+MOMENTS = Picture(
+    name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
+    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_moments,
+)
 PAGE = Page(
-    name="compare", section="measure", order=120, title=N_("Compare"), where="attention", views=(SENTENCES,),
-)  # fmt: skip
+    name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
+    views=(SENTENCES, TARGETS, EDITED, MODELS, MATCHES, MOMENTS),
+)
+# fmt: on

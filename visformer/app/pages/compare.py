@@ -1,44 +1,80 @@
 """Views of the page that compares two of anything: each has boxes for its second side."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from visformer.app.session import boxes, selection
+from visformer.app.edits import current, editing
+from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, pick, url_widgets
-from visformer.pictures.compare import FOCUS, PAGE
+from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE
+from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
+from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
     from visformer.web.panels import Click
 
 _OVERVIEW = 0.32  # share of the window's height
+_MASKS = ("*.pattern", "*.mask")
 
 
-def drawn(picture: Picture, setting: Setting, bar: Any) -> "list[Panel]":
-    """Draw the widgets of a picture's own options and of the head that both sides show, and return its panels."""
-    names = {option.name for option in FOCUS}
-    with bar:
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            for option in picture.options:
-                if option.name not in names:
-                    url_widgets.draw(option, setting, PAGE.name)
-        pick.selected(setting, picture)
-    panels: list[Panel] = picture.draw(setting)
-    return panels
+def boxes_of(picture: Picture, setting: Setting) -> None:
+    """Draw what selects the second side, and then the attention, layer and head that both sides show."""
+    focus = {option.name for option in FOCUS}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for option in picture.options:
+            if option is ALIGN and len(resolved(ALIGN.values, setting)) == 1:
+                setting[ALIGN.name] = ALIGN.start(setting)
+            elif option.name not in focus:
+                url_widgets.draw(option, setting, PAGE.name)
+    if picture is MODELS:
+        _in_common(setting)
+    if picture is EDITED:
+        _edits(setting)
+    pick.selected(setting, picture)
 
 
-def show(setting: Setting, panels: "list[Panel]", beside: Any, key: str) -> None:
-    """Draw the distances of all heads in ``beside``, where a click selects one, and below it the head of both sides."""
-    overview, *both = panels
-    with beside:
-        controls.draw([overview], key="compare_heads", share=_OVERVIEW, on_click=lambda click: _focus(setting, click))
-    controls.draw(both, key=f"compare_{key}", share=0.7)
+def _in_common(setting: Setting) -> None:
+    """Offer only the attentions that the other model has, too."""
+    second = setting.source.read(str(setting.patterns.meta["source"]), model=setting["other_model"])
+    shared = tuple(stack.name for stack in STACKS if stack.name in setting.source.stacks and stack.in_trace(second))
+    if shared:
+        setting.source = replace(setting.source, stacks=shared)
+
+
+def _edits(setting: Setting) -> None:
+    """Take the visitor's edits, and say where they are made."""
+    _ = boxes.gettext()
+    masked = controls.current_trace(_MASKS)
+    edits = current.edits(masked if masked is not None else setting.patterns)
+    setting.source = replace(setting.source, edits=edits)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        for page, view, label in (
+            ("understand/head", "head_view=silence", _("Silence heads")),
+            ("see/masks", "masks_view=edit", _("Change a mask")),
+        ):
+            name, value = view.split("=")
+            st.page_link(f"pages/{page}.py", label=label, query_params={**address.address(), name: value})
+        st.button(_("Reset"), on_click=editing.reset, disabled=not edits, key="compare_reset")
+
+
+def show(picture: Picture, setting: Setting, panels: "list[Panel]") -> None:
+    """Draw the head of both sides and their difference, of two models also the similarity of all heads."""
+    controls.draw(panels, key=f"compare_{picture.view}", share=0.7)
+    if picture is MODELS:
+        controls.draw(MATCHES.draw(setting), key="compare_matches", share=0.8)
     st.caption(
         boxes.gettext()("It shows where heads read in these two passes: not why, nor what the model makes of it.")
     )
+
+
+def overview(setting: Setting, panel: "Panel") -> None:
+    """Draw a number of each head; a click selects one."""
+    controls.draw([panel], key="compare_heads", share=_OVERVIEW, on_click=lambda click: _focus(setting, click))
 
 
 def _focus(setting: Setting, click: "Click") -> None:

@@ -30,6 +30,7 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
 
+    from visformer.edits import Edit
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
@@ -203,13 +204,18 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
 
 
 def _read(
-    text: str, target: "str | tuple[int, ...] | None" = None, *, model: str | None = None, moment: int | None = None
+    text: str,
+    target: "str | tuple[int, ...] | None" = None,
+    *,
+    model: str | None = None,
+    moment: int | None = None,
+    edits: "Sequence[Edit]" = (),
 ) -> "Trace":
     """Return the patterns of another input, see :class:`visformer.pictures.registry.setting.Source`."""
     name = boxes.model() or MODEL if model is None else named(model)
     used = workbench_of(name if moment is None else f"{name}@{moment}")
     with nullcontext() if used.is_loaded else st.spinner(boxes.gettext()("Loading the model …")):
-        return used.trace(text, target, record=PATTERNS)
+        return used.trace(text, target, record=PATTERNS, edits=edits)
 
 
 def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:

@@ -99,8 +99,8 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
         case Text(among=None):
             return "text_input", {}, 0
-        case Text():
-            return "selectbox", {"options": [*option.among(setting)]}, 0
+        case Text(among=among):
+            return "selectbox", {"options": [*resolved(among, setting)]}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0

@@ -25,10 +25,11 @@ class Source:
     Args:
         record: records the tensors that match some globs, and returns a Trace of the sentence.
         speak: generates text with some settings, see ``translate``.
-        read: records the patterns of another input, and returns its Trace: ``read(text, target, model=, moment=)``, of
-            this model by default; target: as text or as ids, of an encoder its second sentence.
+        read: records the patterns of another input, and returns its Trace: ``read(text, target, model=, moment=,
+            edits=)``, of this model by default; target: as text or as ids, of an encoder its second sentence.
         models: names of the models that ``read`` knows besides this one.
         moments: returns the steps of the optimizer at the moments of this model's training; none: not kept.
+        edits: changes of the model to compare with it unchanged.
         untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
             None: there is no such model.
         stacks: the attentions that the model has, such as "decoder.cross_attn".
@@ -43,6 +44,7 @@ class Source:
     read: Callable[..., "Trace"] = _needs_model
     models: tuple[str, ...] = ()
     moments: Callable[[], tuple[int, ...]] = tuple
+    edits: tuple[Any, ...] = ()
     untrained: Callable[[str, tuple[str, ...]], "Trace"] | None = _needs_model
     stacks: tuple[str, ...] = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
     d_model: int = 64
