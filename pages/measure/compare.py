@@ -4,8 +4,8 @@ import streamlit as st
 
 from visformer.app.pages import compare
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box
-from visformer.errors import N_, VisformerError
+from visformer.app.widgets import controls, formula_box, unavailable
+from visformer.errors import N_, TraceError, VisformerError
 from visformer.pictures.compare import PAGE
 
 FORMULA = r"""&\textstyle \mathrm{TV}(\sym{pattern}{p}, \sym{pattern}{q})
@@ -31,5 +31,8 @@ if trace is not None:
         with beside:
             compare.overview(setting, first)
         compare.show(view, setting, panels)
+    except TraceError as error:
+        st.info(error.localized(_))
+        unavailable.elsewhere()
     except VisformerError as error:
         st.text(error.localized(_))

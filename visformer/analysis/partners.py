@@ -80,16 +80,15 @@ def token_partners(first: Trace, second: Trace, side: Side, *, by_source: bool =
     one, other = (trace.tokens.get(side, ()) for trace in (first, second))
     keys = [_keys(trace, side) for trace in (first, second)]
     is_recut = one != other and keys[0][1] == keys[1][1]
-    rows: list[Sequence[object]] = [keys[0][0], keys[1][0]] if is_recut else [one, other]
+    rows: Sequence[Sequence[object]] = (keys[0][0], keys[1][0]) if is_recut else (one, other)
     equal: list[Pair] = []
     replaced: list[Pair] = []
     for what, i, i_end, j, j_end in SequenceMatcher(a=rows[0], b=rows[1], autojunk=False).get_opcodes():
-        found = zip(range(i, i_end), range(j, j_end), strict=False)
-        if what == "equal":
-            equal += found
-        elif what == "replace" and i_end - i == j_end - j:
-            marks = first.special[side][i:i_end], second.special[side][j:j_end]
-            replaced += found if not is_recut or all(map(all, marks)) else ()
+        for pair in zip(range(i, i_end), range(j, j_end), strict=False):
+            if what == "equal" and not (first.special[side][pair[0]] and one[pair[0]] != other[pair[1]]):
+                equal.append(pair)
+            elif what == "equal" or (what == "replace" and i_end - i == j_end - j and not is_recut):
+                replaced.append(pair)
     sizes = (len(one), len(other))
     if by_source:
         aligned = tuple(_by_source(first, second, Partners(sizes, tuple(equal))))
@@ -97,16 +96,16 @@ def token_partners(first: Trace, second: Trace, side: Side, *, by_source: bool =
     return Partners(sizes, tuple(equal), tuple(replaced))
 
 
-def _keys(trace: Trace, side: Side) -> tuple[list[object], str]:
-    """Return for each token the characters that it covers, of a special token its text; and all characters.
+def _keys(trace: Trace, side: Side) -> tuple[Sequence[object], str]:
+    """Return for each token the characters that it covers, of a special token where it is; and all characters.
 
     Spaces and case do not count: tokenizers differ in them.
     """
-    keys: list[object] = []
+    keys = []
     text = ""
     for token, special in zip(trace.tokens.get(side, ()), trace.special.get(side, ()), strict=True):
         plain = "" if special else token.strip(" ␣").casefold()
-        keys.append((len(text), len(text) + len(plain)) if plain else token)
+        keys.append((len(text), len(text) + len(plain), special))
         text += plain
     return keys, text
 

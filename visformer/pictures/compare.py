@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.analysis.comparing import head_differences
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, TraceError
 from visformer.panel import Panel
 from visformer.pictures.comparing.matching import all_pairs, in_two_models
 from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
@@ -60,6 +60,8 @@ def _edited(setting: Setting) -> list[Panel]:
     edits, said = setting.source.edits, ""
     if not edits:
         first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
+        if reason := setting.patterns.lacks(f"{setting.part}.{first}.{setting.kind}.heads"):
+            raise TraceError(N_("What this model computes can be viewed but not changed: {reason}."), reason=reason)
         every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
         edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
     second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
@@ -71,7 +73,7 @@ def _moments(setting: Setting) -> list[Panel]:
     a, b = setting["moment"], setting["other_moment"]
     if not steps:
         told = N_("No moments of this model's training were kept; those of {names} were.")
-        raise VisformerError(told, names=", ".join((TRANSLATOR, GPT)))
+        raise TraceError(told, names=", ".join((TRANSLATOR, GPT)))
     text, target = _source(setting), forced(setting.patterns)
     first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
     note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")

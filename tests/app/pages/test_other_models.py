@@ -42,6 +42,8 @@ EXPLANATIONS = {
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
 """Family and page to the sentence about what the model lacks."""
+BEYOND = {"measure/compare": {"moments", "targets"}}
+"""What a translator without a history, whose translation is as long as can be, cannot show."""
 
 
 @pytest.fixture(scope="module")
@@ -202,4 +204,4 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
         app = open_page(start(str(tmp_path)), page)
         for view in views:
             choose(app, key, view)
-            assert shows_something(app), (page, view)
+            assert shows_something(app) or view in BEYOND.get(page, ()), (page, view)

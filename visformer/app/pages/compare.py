@@ -67,9 +67,8 @@ def show(picture: Picture, setting: Setting, panels: "list[Panel]") -> None:
     controls.draw(panels, key=f"compare_{picture.view}", share=0.7)
     if picture is MODELS:
         controls.draw(MATCHES.draw(setting), key="compare_matches", share=0.8)
-    st.caption(
-        boxes.gettext()("It shows where heads read in these two passes: not why, nor what the model makes of it.")
-    )
+    _ = boxes.gettext()
+    st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 
 def overview(setting: Setting, panel: "Panel") -> None:

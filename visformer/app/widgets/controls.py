@@ -214,7 +214,8 @@ def _read(
     """Return the patterns of another input, see :class:`visformer.pictures.registry.setting.Source`."""
     name = boxes.model() or MODEL if model is None else named(model)
     used = workbench_of(name if moment is None else f"{name}@{moment}")
-    with nullcontext() if used.is_loaded else st.spinner(boxes.gettext()("Loading the model …")):
+    _ = boxes.gettext()
+    with nullcontext() if used.is_loaded else st.spinner(_("Loading the model …")):
         return used.trace(text, target, record=PATTERNS, edits=edits)
 
 

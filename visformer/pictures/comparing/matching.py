@@ -6,13 +6,13 @@ import numpy as np
 
 from visformer.adapters.bundled import GPT, GPT_2
 from visformer.analysis.comparing import head_similarity, match_heads
-from visformer.errors import N_, BudgetError
+from visformer.errors import N_, BudgetError, TraceError
 from visformer.panel import Labels, Panel
 from visformer.pictures.comparing.sides import head_in_both, heads
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace import Trace
-from visformer.trace.stacks import shape_of
+from visformer.trace.stacks import STACKS, shape_of
 
 _TOLD = N_(
     "Similarity: 1 − mean total variation distance of aligned rows. Mean of matched heads: {matched:.2f}, of all "
@@ -80,13 +80,17 @@ def both(setting: Setting) -> tuple[Trace, Trace]:
 
     Raises:
         BudgetError: there are too many pairs of heads for texts of this length.
-        MissingTensor: the other one has no such attention.
+        TraceError: the other one has no such attention.
     """
     first, name = setting.patterns, setting["other_model"]
     target = first.meta.get("target") or first.meta.get("pair")
     second = setting.source.read(str(first.meta["source"]), target, model=name)
     if target and first.tokens.get("src") and not second.tokens.get("src"):
         second = setting.source.read(str(target), model=name)
+    (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+    if not stack.in_trace(second):
+        lacks = N_("{model} has no such attention ({attention}), whose heads could be compared: choose another model.")
+        raise TraceError(lacks, model=name, attention=stack.label)
     layers = [trace.layers(setting.part, setting.kind) for trace in (first, second)]
     n_heads = [np.prod(shape_of(each)[:2]) for each in layers]
     given = int(np.prod(n_heads) * np.prod(shape_of(layers[1])[2:]))
