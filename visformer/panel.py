@@ -100,9 +100,9 @@ class Panel:
         before: operator between the previous panel and this one, such as "×" or "=".
         outlined: bool (row, column), cells to outline, such as edited cells or misprints; None: none.
         digits: the most decimals in the cells.
-        click: action of a click: "locks" locks the cell; "tells", "opens" and "focuses" also report it to the
-            page, which shows where its value comes from, what it stands for, or its head; "changes" asks the page to
-            change it.
+        click: action of a click: "locks" locks the cell; "tells" and "opens" also report it to the page, which shows
+            where its value comes from or what it stands for; "explores" asks the page to open the head that it stands
+            for, "changes" to change it.
 
     Raises:
         TraceError: the shapes of values, labels and outlined cells do not match.
@@ -120,7 +120,7 @@ class Panel:
     before: str = ""
     outlined: NDArray[np.bool_] | None = None
     digits: int = 2
-    click: Literal["locks", "tells", "opens", "focuses", "changes"] = "locks"
+    click: Literal["locks", "tells", "opens", "explores", "changes"] = "locks"
     symbol: str = ""
 
     def __post_init__(self) -> None:

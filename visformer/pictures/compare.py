@@ -19,6 +19,8 @@ from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.stacks import shape_of
 
+_LEAST = 0.05
+"""The least end of the scale of distances: rounding errors are no difference."""
 _DISTANCE = N_("Mean total variation distance of aligned rows: 0 if equal, 1 if they read nothing in common.")
 _SILENCED = N_(
     "No edit yet, so B is without the heads of the first layer: that layer reads as before, later ones do not."
@@ -34,7 +36,14 @@ def in_both(setting: Setting, first: Trace, second: Trace, *, by_source: bool = 
     outlined = np.zeros(values.shape, dtype=np.bool_)
     outlined[[*layers].index(setting["layer"]), setting["head"]] = True
     note = " ".join(filter(None, (setting.gettext(_DISTANCE), note)))
-    overview = heads(layers, values, title=N_("distance of A and B: click a head"), outlined=outlined, note=note)
+    overview = heads(
+        layers,
+        values,
+        title=N_("distance of A and B: click a head"),
+        limit=max(float(values.max()), _LEAST),
+        outlined=outlined,
+        note=note,
+    )
     paths, numbers = (setting.path, setting.path), (setting["head"], setting["head"])
     return [overview, *head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)]
 

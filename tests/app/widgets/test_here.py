@@ -23,6 +23,7 @@ PLACES = {
     "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
     "decoding": {"where": "output"},
     "lab": {"where": None},
+    "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
 }
 
 

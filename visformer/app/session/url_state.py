@@ -21,7 +21,8 @@ from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
-from visformer.pictures.registry.options import TEXT_ENDS, one_of
+from visformer.pictures.registry.options import Text, one_of
+from visformer.pictures.registry.picture import pages
 from visformer.system import limits
 from visformer.trace.stacks import short_name
 from visformer.web.selection import Selection
@@ -234,8 +235,15 @@ def _text(text: str) -> str:
     return text
 
 
+@cache
+def _texts() -> frozenset[str]:
+    """The names of the options that hold any text."""
+    options = ((page.name, option) for page in pages().values() for view in page.views for option in view.options)
+    return frozenset(f"{page}_{option.name}" for page, option in options if isinstance(option, Text))
+
+
 def _check_choice(name: str, value: str) -> None:
-    if _NAME.fullmatch(name) and name.endswith(TEXT_ENDS):
+    if name in _texts():
         _text(value)
     elif not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
         raise LinkError(N_("no page has such an option."))

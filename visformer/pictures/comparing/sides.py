@@ -52,7 +52,7 @@ def heads(layers: Iterable[int], values: NDArray[Any], **look: Any) -> Panel:
         rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
         columns=numbered(values.shape[1], N_("head"), first=1),
         scale="unsigned",
-        click="focuses",
+        click="explores",
         **look,
     )
 

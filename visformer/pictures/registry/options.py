@@ -235,18 +235,16 @@ class Several(Option):
 class Text(Option):
     """A text, such as a second sentence or the name of a model; ``among``: those that a page offers, None: any.
 
-    In links its name ends in one of TEXT_ENDS, since only these may hold any text.
+    Links have it as it is: its name there is the page's and its own.
     """
 
+    default: Any = ""
     among: Callable[[Setting], Sequence[str]] | None = None
 
     def read(self, text: str, setting: Setting) -> str:
         if self.among is not None and text not in self.among(setting):
             raise one_of(self.among(setting))
         return text
-
-
-TEXT_ENDS = ("_text", "_target", "_model")
 
 
 def _check_index(name: str, value: int, among: Sequence[int] | None) -> None:

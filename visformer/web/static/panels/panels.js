@@ -173,8 +173,9 @@ class PanelsView {
     const layout = this.layouts[i]
     const cell = layout.at(x, y)
     const { click } = this.panels[i]
+    if (click === "explores") return this.report(i, cell)
     if (click !== "changes") this.lock(cell && { panel: i, ...cell })
-    if (["tells", "opens", "focuses"].includes(click) && this.locked) this.report(i, cell)
+    if ((click === "tells" || click === "opens") && this.locked) this.report(i, cell)
     if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))
   }
 
