@@ -27,10 +27,7 @@ if trace is not None:
     try:
         with words:
             compare.boxes_of(view, setting)
-        first, *panels = view.draw(setting)
-        with beside:
-            compare.overview(setting, first)
-        compare.show(view, setting, panels)
+        compare.show(view, setting, beside)
     except TraceError as error:
         st.info(error.localized(_))
         unavailable.elsewhere()

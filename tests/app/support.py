@@ -20,7 +20,7 @@ VIEWS = {
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
     "understand/head": ("head_view", ["steps", "joined", "silence"]),
     "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
-    "measure/compare": ("compare_view", ["sentences", "targets", "edited", "models", "moments"]),
+    "measure/compare": ("compare_view", ["sentences", "targets", "edited", "models", "matches", "moments"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
 }
 """Page to the key of its switch and its views."""

@@ -162,8 +162,9 @@ MODELS = Picture(
     options=(OTHER_MODEL, *FOCUS), draw=in_two_models,
 )
 MATCHES = Picture(
-    name="matched-heads", view="models", needs=("*.pattern",), options=(OTHER_MODEL, FOCUS[0]), in_handouts=False,
-    draw=all_pairs,
+    name="matched-heads", view="matches", title=N_("All heads of two models"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("Every head of A with every head of B; the match of each is outlined. How many stand out?"),
+    options=(OTHER_MODEL, FOCUS[0]), draw=all_pairs,
 )
 MOMENTS = Picture(
     name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,

@@ -103,4 +103,6 @@ def test_two_models_share_an_attention_whatever_was_selected(new_app):
     app = new_app(page=PAGE, compare_view="models")
     (switch,) = [group for group in app.get("button_group") if group.key == "head_stack"]
     assert switch.options == ["Decoder"]
-    assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference", "similarity"]
+    assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]
+    choose(app, "compare_view", "matches")
+    assert [panel.name for panel in shown(app)] == ["similarity"]

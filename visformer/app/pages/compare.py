@@ -1,7 +1,8 @@
 """Views of the page that compares two of anything: each has boxes for its second side."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -15,7 +16,6 @@ from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:
-    from visformer.panel import Panel
     from visformer.web.panels import Click
 
 _OVERVIEW = 0.32  # share of the window's height
@@ -31,11 +31,14 @@ def boxes_of(picture: Picture, setting: Setting) -> None:
                 setting[ALIGN.name] = ALIGN.start(setting)
             elif option.name not in focus:
                 url_widgets.draw(option, setting, PAGE.name)
-    if picture is MODELS:
+    if picture in (MODELS, MATCHES):
         _in_common(setting)
     if picture is EDITED:
         _edits(setting)
-    pick.selected(setting, picture)
+    if picture is MATCHES:
+        pick.selected_stack(setting)
+    else:
+        pick.selected(setting, picture)
 
 
 def _in_common(setting: Setting) -> None:
@@ -62,18 +65,16 @@ def _edits(setting: Setting) -> None:
         st.button(_("Reset"), on_click=editing.reset, disabled=not edits, key="compare_reset")
 
 
-def show(picture: Picture, setting: Setting, panels: "list[Panel]") -> None:
-    """Draw the head of both sides and their difference, of two models also the similarity of all heads."""
+def show(picture: Picture, setting: Setting, beside: Any) -> None:
+    """Draw a picture: a number of each head, where a click selects one, ``beside``, and below it the head of both."""
+    panels = picture.draw(setting)
+    if picture is not MATCHES:
+        overview, *panels = panels
+        with beside:
+            controls.draw([overview], key="compare_heads", share=_OVERVIEW, on_click=partial(_focus, setting))
     controls.draw(panels, key=f"compare_{picture.view}", share=0.7)
-    if picture is MODELS:
-        controls.draw(MATCHES.draw(setting), key="compare_matches", share=0.8)
     _ = boxes.gettext()
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
-
-
-def overview(setting: Setting, panel: "Panel") -> None:
-    """Draw a number of each head; a click selects one."""
-    controls.draw([panel], key="compare_heads", share=_OVERVIEW, on_click=lambda click: _focus(setting, click))
 
 
 def _focus(setting: Setting, click: "Click") -> None:

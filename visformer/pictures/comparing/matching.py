@@ -62,13 +62,14 @@ def all_pairs(setting: Setting) -> list[Panel]:
     values = similarity.reshape(len(ones), len(others))
     panel = Panel(
         name="similarity",
-        title=N_("similarity of all pairs; outlined: the match of each head of A"),
+        title=N_("similarity of all pairs"),
         values=values,
         rows=Labels(tuple(ones), N_("A: layer.head")),
         columns=Labels(tuple(others), N_("B: layer.head")),
         scale="unsigned",
         limit=1.0,
         outlined=values == values.max(axis=1, keepdims=True),
+        note=" ".join(_told(setting, match_heads(first, second, part, kind))),
     )
     return [panel]
 
