@@ -21,8 +21,6 @@ if trace is not None:
     words, beside = st.columns([58, 42], gap="medium")
     with words:
         controls.look_for(_(view.look_for))
-    with beside:
-        formula_box.formula(FORMULA, code=CODE, source=TOLD)
     setting = controls.setting_of(view, trace)
     try:
         with words:
@@ -33,3 +31,5 @@ if trace is not None:
         unavailable.elsewhere()
     except VisformerError as error:
         st.text(error.localized(_))
+    with beside:
+        formula_box.formula(FORMULA, code=CODE, source=TOLD)
