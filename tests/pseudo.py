@@ -11,6 +11,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from scripts.check_locale import messages_in_code
+from visformer.adapters.bundled import BUNDLED
 from visformer.export.formats import FORMATS
 
 CODE, NAME = "xx", "⟦Xx⟧"
@@ -24,6 +25,7 @@ NAMES = {
         "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
+    "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),
 }
 """Words that are the same in every language, by the reason."""

@@ -103,7 +103,9 @@ def source_of(
         held = tuple(stack.name for stack in STACKS if stack.in_trace(source))
         return Source(record=lambda _: source, stacks=held or Source.stacks, **look)
 
-    from visformer.adapters.load import untrained
+    from visformer.adapters.bundled import BUNDLED
+    from visformer.adapters.history import steps
+    from visformer.adapters.load import load, untrained
 
     @cache
     def record(needs: tuple[str, ...]) -> Trace:
@@ -118,16 +120,41 @@ def source_of(
     def measure(analysis: Callable[..., Any], **settings: Any) -> Any:
         return analysis(source, text, target, to=to, **settings)
 
+    def read(
+        other: "Text",
+        written: "Text | None" = None,
+        *,
+        model: str | None = None,
+        moment: int | None = None,
+        edits: Any = (),
+    ) -> Trace:
+        name = model if model is not None else _name_of(source) if moment is not None else None
+        used = source if name is None else load(name, moment=moment)
+        second: dict[str, Any] = {"pair" if used.info.kind == "encoder" else "target": written}
+        trace: Trace = used.trace(other, edits=edits, **second)
+        return trace
+
     return Source(
         record=record,
         speak=cache(partial(source.translate, text, to=to)),
-        read=source.trace,
+        read=cache(read),
         measure=measure,
+        models=BUNDLED,
+        moments=lambda: steps(_name_of(source)),
         untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,
         **look,
     )
+
+
+def _name_of(model: Any) -> str:
+    """Return the name under which a model can be loaded again."""
+    from visformer.adapters.bundled import BUNDLED
+    from visformer.adapters.history import model_of
+
+    name: str = model_of(model.info.name)[0]
+    return name if name in BUNDLED else str(model.info.source)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, tables, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures import tokens
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 
 FORMULA = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{input}{t_i} < \sym{k}{|V|}"
 CODE = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))

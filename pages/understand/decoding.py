@@ -12,7 +12,7 @@ from visformer.app.widgets import controls, formula_box, unavailable, url_widget
 from visformer.errors import N_, VisformerError
 from visformer.pictures.charts.decoding import best_path
 from visformer.pictures.decoding import BEAMS, CANDIDATES, PAGE, SURE, TREE, shape
-from visformer.pictures.theme import decoded_text
+from visformer.pictures.style.theme import decoded_text
 
 FORMULA = r"""&P(y_t \mid y_{<t}%s) = \sym{pattern}{\mathrm{softmax}}(\sym{scores}{z_t} / \sym{k}{T}) \\[4pt]
 &\sym{scores}{z_t} = \sym{out}{h_t} %s"""

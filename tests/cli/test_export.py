@@ -97,8 +97,13 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     assert "第 3 层" in out.read_text(encoding="utf-8")
 
 
-TRAINED = {"patching": "en-zh", "parts": "mini-gpt"}
-"""Pictures that an untrained post-norm model does not have: there are no pairs for it, and no path adds linearly."""
+TRAINED = {
+    "patching": "en-zh",
+    "parts": "mini-gpt",
+    **dict.fromkeys(("compare-models", "matched-heads", "compare-moments"), "mini-gpt"),
+}
+"""Pictures that an untrained post-norm model does not have: there are no pairs for it, no path adds linearly, and it
+has no second training and no other moment."""
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +113,7 @@ def _few_sentences(monkeypatch):
 
 
 def tiny_source():
-    model = tiny_translator()
+    own = model = tiny_translator()
 
     def measure(analysis, **settings):
         trained = {maps: TRAINED["patching"], split: TRAINED["parts"]}.get(analysis)
@@ -117,7 +122,8 @@ def tiny_source():
     return Source(
         record=lambda record: model.trace("I", "我", record=("*",)),
         speak=lambda **settings: model.translate("I", **settings),
-        read=model.trace,
+        read=lambda text, target=None, *, model=None, moment=None, edits=(): own.trace(text, target, edits=edits),
+        moments=lambda: (0, 10),
         untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
         measure=measure,
         d_model=model.info.d_model,

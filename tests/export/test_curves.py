@@ -15,7 +15,7 @@ from tests.pictures.charts.test_panels import beam, candidate
 from visformer import figures
 from visformer.errors import VisformerError
 from visformer.export import figure_csv, figure_json, figure_svg
-from visformer.pictures.theme import BACKGROUND, CURVES
+from visformer.pictures.style.theme import BACKGROUND, CURVES
 
 
 def bars(token="<b>我"):

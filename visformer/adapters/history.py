@@ -168,6 +168,14 @@ def _logged(state: dict[str, Any], step: int) -> dict[str, float]:
     return figures
 
 
+def steps(name: str) -> tuple[int, ...]:
+    """Return the step of the optimizer at each moment of a model's training, the first one first; none: not kept."""
+    try:
+        return tuple(int(moment.figures["step"]) for moment in history(model_of(name)[0]))
+    except CheckpointError:
+        return ()
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """Name a file that cannot be read, and its remedy."""

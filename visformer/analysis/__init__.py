@@ -3,6 +3,7 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
+from visformer.analysis.comparing import head_differences, head_similarity, match_heads, row_distances
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
 from visformer.analysis.curves import curve_scores, deletion, insertion
 from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
@@ -19,6 +20,7 @@ from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import known_heads
 from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
 from visformer.analysis.needs import needed
+from visformer.analysis.partners import Partners, token_partners
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
 
@@ -31,6 +33,7 @@ __all__ = [
     "Attribution",
     "Lens",
     "Method",
+    "Partners",
     "Parts",
     "Patched",
     "PatchingPair",
@@ -50,12 +53,15 @@ __all__ = [
     "effect_sentences",
     "empty_rows",
     "gradient_x_input",
+    "head_differences",
     "head_effects",
     "head_scores",
+    "head_similarity",
     "insertion",
     "known_heads",
     "logit_lens",
     "masking",
+    "match_heads",
     "mean_head_scores",
     "needed",
     "norm_weighted",
@@ -67,8 +73,10 @@ __all__ = [
     "pruning",
     "rank_correlation",
     "rollout",
+    "row_distances",
     "row_entropy",
     "shuffle_effect",
+    "token_partners",
     "told_from_zero",
     "weight_effects",
 ]

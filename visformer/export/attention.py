@@ -11,7 +11,7 @@ from visformer.errors import N_, TraceError, VisformerError
 from visformer.export.svg import heads_svg, panels_svg
 from visformer.export.views import arcs_svg, tokens_svg
 from visformer.panel import Panel, map_scale, stack_title, traced
-from visformer.pictures.theme import Theme
+from visformer.pictures.style.theme import Theme
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
 from visformer.web.payload import SINK, sink_of, with_sink

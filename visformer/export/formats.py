@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from visformer import export
 from visformer.errors import N_
 from visformer.i18n import translations
-from visformer.pictures.theme import Theme
+from visformer.pictures.style.theme import Theme
 
 if TYPE_CHECKING:  # numpy
     from visformer.export.attention import View

@@ -11,7 +11,7 @@ from visformer.i18n import languages, translations
 from visformer.panel import Panel
 from visformer.pictures.map import WholeModel
 from visformer.pictures.registry.picture import is_figure
-from visformer.pictures.theme import Theme
+from visformer.pictures.style.theme import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace
 

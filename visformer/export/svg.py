@@ -24,7 +24,7 @@ from visformer.export.marks import (
 )
 from visformer.i18n import Gettext
 from visformer.panel import FINE, LARGE, Labels, Panel, Scale, ticks
-from visformer.pictures.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.pictures.style.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.trace import TracedTensor
 
 LONGEST_LABEL = 150

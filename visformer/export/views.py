@@ -5,7 +5,7 @@ from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, s
 from visformer.export.svg import scale_legend, words_of
 from visformer.i18n import Gettext
 from visformer.panel import Panel
-from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme
+from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme
 
 FAINTEST = 0.004
 """Weights below this have no line, as it would be invisible."""

@@ -17,7 +17,7 @@ from visformer.pictures.registry.options import Number
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 from visformer.trace import Trace
 
 _LARGE = 20.0

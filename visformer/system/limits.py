@@ -133,6 +133,10 @@ FREED_BYTES = limit(
 MAX_WEIGHTS = limit(
     72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_("1,024 tokens and 72 heads, plus a tenth")
 )
+MATCHED = limit(
+    300_000_000, "weights", N_("Weights compared where the heads of two models are matched"),
+    N_("a second; all pairs of 24 heads at 256 tokens, of 144 heads at 120 tokens"),
+)
 MAX_WANTED = limit(8, "heads", N_("Heads that a browser may ask for at a time"), N_("more than a view shows"))
 MOST_HEADS = limit(12, "heads", N_("Heads side by side"), N_("more would be too small to read"))
 HEAD_PERCENT = limit(200, "percent", N_("Percent that a link may scale a head to"), N_("as far as the slider goes"))

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from visformer.errors import N_, TraceError
-from visformer.pictures.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
+from visformer.pictures.style.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS

@@ -43,6 +43,8 @@ EXPLANATIONS = {
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
 """Family and page to the sentence about what the model lacks."""
+BEYOND = {"measure/compare": {"moments", "targets"}}
+"""What a translator without a history, whose translation is as long as can be, cannot show."""
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +208,6 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
             if view == "patching":  # only bundled models have pairs
                 assert "no bundled pairs" in app.info[-1].value
                 continue
-            if not shows_something(app):  # of this model nothing has been measured before
+            if page == "measure/heads" and not shows_something(app):  # of this model nothing has been measured before
                 button(app, "Measure").click().run()
-            assert shows_something(app), (page, view)
+            assert shows_something(app) or view in BEYOND.get(page, ()), (page, view)

@@ -11,7 +11,7 @@ import pytest
 from visformer.app.widgets.formula_box import coloured, excerpt
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import SYMBOL, examples
-from visformer.pictures.theme import SYMBOLS
+from visformer.pictures.style.theme import SYMBOLS
 
 PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
 

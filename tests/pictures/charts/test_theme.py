@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from visformer.pictures.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
+from visformer.pictures.style.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from visformer.app.widgets.unavailable import kind_of
 from visformer.errors import N_, VisformerError
 from visformer.panel import Panel, traced
 from visformer.pictures import masks
-from visformer.pictures.numbers import LEAST, probability
 from visformer.pictures.registry.setting import PATTERNS
-from visformer.pictures.theme import decoded_text, visible
+from visformer.pictures.style.numbers import LEAST, probability
+from visformer.pictures.style.theme import decoded_text, visible
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 

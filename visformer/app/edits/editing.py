@@ -61,14 +61,19 @@ def flips(attention: str, shape: tuple[int, ...]) -> Flips:
 
 def take_cells(scope: Scope, mask: NDArray[np.bool_], n_heads: int) -> None:
     """Switch the cells that a link names; arguments as for :func:`visformer.app.edits.url_edits.cells`."""
+    visit.take(url_edits.CELLS, lambda text: read_cells(text, scope, mask, n_heads))
 
-    def keep(text: str) -> None:
-        switched = url_edits.cells(text, mask, n_heads, layers=scope.layers)
-        if len(mask_edits(scope, switched, mask)) > limits.EDITS:
-            raise LinkError(N_("these cells are more than {most} rectangles."), most=limits.EDITS)
-        _store(_FLIPS, scope.attention, switched)
 
-    visit.take(url_edits.CELLS, keep)
+def read_cells(text: str, scope: Scope, mask: NDArray[np.bool_], n_heads: int) -> None:
+    """Switch the cells that a text names.
+
+    Raises:
+        LinkError: it names no cells of this mask, or too many.
+    """
+    switched = url_edits.cells(text, mask, n_heads, layers=scope.layers)
+    if len(mask_edits(scope, switched, mask)) > limits.EDITS:
+        raise LinkError(N_("these cells are more than {most} rectangles."), most=limits.EDITS)
+    _store(_FLIPS, scope.attention, switched)
 
 
 def switch(scope: Scope, click: "Click", before: Flips) -> None:
@@ -145,7 +150,16 @@ def _rectangles(wanted: NDArray[np.bool_], alike: NDArray[np.bool_]) -> list[tup
 
 def take_scales(where: str, layers: Sequence[int], n_heads: int) -> None:
     """Scale the heads that a link names; arguments as for :func:`visformer.app.edits.url_edits.heads`."""
-    visit.take(url_edits.HEADS, lambda text: _store(_SCALES, where, url_edits.heads(text, layers, n_heads)))
+    visit.take(url_edits.HEADS, lambda text: read_scales(text, where, layers, n_heads))
+
+
+def read_scales(text: str, where: str, layers: Sequence[int], n_heads: int) -> None:
+    """Scale the heads that a text names.
+
+    Raises:
+        LinkError: it names no heads of this attention.
+    """
+    _store(_SCALES, where, url_edits.heads(text, layers, n_heads))
 
 
 def scales(where: str, n_layers: int, n_heads: int) -> Scales:
@@ -186,6 +200,12 @@ def reset() -> None:
 def is_edited() -> bool:
     """Return whether the visitor has edited the model."""
     return _FLIPS.is_set or _SCALES.is_set
+
+
+def attentions() -> tuple[str | None, str | None]:
+    """Return the attention whose masks, and the one whose heads, were edited for this sentence; None: of none."""
+    masks, heads = (owner[0] if owner[1:] == _input() else None for owner in (_FLIPS.get()[0], _SCALES.get()[0]))
+    return masks, heads
 
 
 def _clicked(click: "Click") -> tuple[int | slice, int | slice]:

@@ -20,8 +20,8 @@ from visformer.i18n import translations
 from visformer.model.untrained import names_untrained
 from visformer.pictures.map import WholeModel
 from visformer.pictures.registry.picture import Picture, is_figure, pages
-from visformer.pictures.registry.setting import Setting, Source
-from visformer.pictures.theme import visible
+from visformer.pictures.registry.setting import PATTERNS, Setting, Source
+from visformer.pictures.style.theme import visible
 from visformer.system import cancellation, limits
 from visformer.trace.stacks import STACKS
 from visformer.web.slides import Part, Slide, slides
@@ -173,4 +173,9 @@ def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
     gettext = translations(language).gettext
     stacks = tuple(stack.name for stack in STACKS if stack.of_kind(model.info.kind))
     common: dict[str, Any] = {"stacks": stacks, "d_model": model.info.d_model, "gettext": gettext}
-    return Source(record=record, speak=speak, **common)
+
+    def read(text: str, target: Any = None) -> "Trace":
+        trace: Trace = model.trace(text, target, record=model.available(PATTERNS))
+        return trace
+
+    return Source(record=record, speak=speak, read=read, **common)

@@ -12,9 +12,9 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.errors import N_, LinkError
 from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE, TOP_K, TOP_P, growing, shape
-from visformer.pictures.numbers import probability
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import decoded_text
+from visformer.pictures.style.numbers import probability
+from visformer.pictures.style.theme import decoded_text
 from visformer.system import limits
 from visformer.web.panels import Click
 

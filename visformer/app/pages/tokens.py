@@ -10,7 +10,7 @@ from visformer.app.session import boxes
 from visformer.app.widgets import tables, url_widgets
 from visformer.errors import N_
 from visformer.pictures import tokens
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 from visformer.trace import Trace
 
 _MERGES = "BPE"

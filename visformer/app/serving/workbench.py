@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
+from visformer.adapters.history import model_of
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
@@ -429,6 +430,7 @@ def workbench_of(name: str | None) -> Workbench:
 
 def require_servable(name: str | None) -> None:
     """Raise what :func:`workbench_of` raises, without making a workbench."""
+    name = model_of(name)[0] if name else None  # of a moment of its training
     if not name or name == MODEL:
         return
     if names_untrained(name):

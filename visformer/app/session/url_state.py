@@ -21,7 +21,8 @@ from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import Untrained, names_untrained
-from visformer.pictures.registry.options import one_of
+from visformer.pictures.registry.options import Text, one_of
+from visformer.pictures.registry.picture import pages
 from visformer.system import limits
 from visformer.trace.stacks import short_name
 from visformer.web.selection import Selection
@@ -125,9 +126,12 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
         wrong[VERSION_NAME] = LinkError(other, version=VERSION)
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
     choices = {name: value for name, value in texts.items() if name not in known}
-    for name in [name for name, value in choices.items() if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value))]:
-        del choices[name]
-        wrong[name] = LinkError(N_("no page has such an option."))
+    for name, value in [*choices.items()]:
+        try:
+            _check_choice(name, value)
+        except VisformerError as error:
+            del choices[name]
+            wrong[name] = error
     if not texts.keys() & {one.name for one in fields(Selection)} - unfit.keys():
         selected = _unselected(common.get(MODEL, ""), choices)
     return State(**common, selection=selected, choices=choices), ignored(texts, wrong)
@@ -229,6 +233,20 @@ def _text(text: str) -> str:
 
         require_unicode(text)
     return text
+
+
+@cache
+def _texts() -> frozenset[str]:
+    """The names of the options that hold any text."""
+    options = ((page.name, option) for page in pages().values() for view in page.views for option in view.options)
+    return frozenset(f"{page}_{option.name}" for page, option in options if isinstance(option, Text))
+
+
+def _check_choice(name: str, value: str) -> None:
+    if name in _texts():
+        _text(value)
+    elif not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+        raise LinkError(N_("no page has such an option."))
 
 
 def _lesson(text: str) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer import i18n
+from visformer.adapters.history import steps
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
-from visformer.app.serving.models import MODEL
+from visformer.app.serving.models import MODEL, label, named, offered
 from visformer.app.serving.workbench import Workbench, workbench_of
 from visformer.app.session import boxes, presentation_steps, run
 from visformer.app.session.examples import EXAMPLES
@@ -29,6 +30,7 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:  # numpy
     from concurrent.futures import Future
 
+    from visformer.edits import Edit
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
@@ -194,13 +196,31 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
     return Source(
         record=record,
         speak=lambda **how: bench().decoded(boxes.source(), **how),
-        read=lambda text: bench().trace(text, None, record=PATTERNS),
+        read=_read,
         measure=measure,
+        models=tuple(map(label, offered())),
+        moments=lambda: steps(boxes.model() or MODEL),
         untrained=untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
         tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
         **common,
     )
+
+
+def _read(
+    text: str,
+    target: "str | tuple[int, ...] | None" = None,
+    *,
+    model: str | None = None,
+    moment: int | None = None,
+    edits: "Sequence[Edit]" = (),
+) -> "Trace":
+    """Return the patterns of another input, see :class:`visformer.pictures.registry.setting.Source`."""
+    name = boxes.model() or MODEL if model is None else named(model)
+    used = workbench_of(name if moment is None else f"{name}@{moment}")
+    _ = boxes.gettext()
+    with nullcontext() if used.is_loaded else st.spinner(_("Loading the model …")):
+        return used.trace(text, target, record=PATTERNS, edits=edits)
 
 
 def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer.app.session import selection
+from visformer.app.session.page import IS_NEW
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures.registry.options import Choice, Option, Place
@@ -21,18 +22,27 @@ def selected(setting: Setting, picture: Picture) -> None:
     """Draw those of attention, layer, head and query that the picture has; the explorer shares the selection."""
     own = {option.name for option in picture.options}
     options = [option for option in _WITHIN if option.name in own]
-    absent = {option.key("head", setting) for option in _WITHIN if option.name not in own}
-    before = selection.selection(setting.patterns, absent=absent).query
+    before = selection.selection(setting.patterns, absent=_undrawn(options)).query
     place(setting, page="head", options=options)
-    query = setting.get("query", before)
-    is_chosen = before is not None or query != _QUERY  # the default locks no row in the explorer
-    selection.keep_place(**{**setting, "query": query if is_chosen else None})
+    selected = {option.name: setting[option.name] for option in (STACK, *options)}
+    if selected.get("query") == _QUERY and before is None:  # the default locks no row in the explorer
+        selected["query"] = None
+    selection.keep_place(**selected)
 
 
 def selected_stack(setting: Setting) -> None:
     """Draw the attention of the selection alone."""
-    selection.selection(setting.patterns, absent={option.key("head", setting) for option in _WITHIN})
+    selection.selection(setting.patterns, absent=_undrawn(()))
     selection.keep_place(stack=url_widgets.draw(STACK, setting, "head"))
+
+
+def _undrawn(options: Sequence[Option]) -> set[str]:
+    """Return the widgets of the selection that were not drawn before, or will not be now.
+
+    Streamlit drops the values of widgets with the page that drew them.
+    """
+    drawn = set() if IS_NEW.get() else {STACK.name, *(option.name for option in options)}
+    return {name for name in selection.NAMES if name.removeprefix("head_") not in drawn}
 
 
 def place(setting: Setting, *, page: str, options: Sequence[Option] = (LAYER, HEAD), first: str | None = None) -> None:

@@ -13,7 +13,6 @@ from visformer.errors import Message
 from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, Text, resolved
 from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
-from visformer.system import limits
 
 _UNSET = object()
 
@@ -46,7 +45,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     if widget == "slider" and arguments["min_value"] >= arguments["max_value"]:  # only one value
         value = arguments["min_value"] - shift
     else:
-        if isinstance(option, Choice) and Slot(key, first).get() not in arguments["options"]:
+        offered = arguments.get("options")
+        if isinstance(option, Choice | Text) and offered is not None and Slot(key, first).get() not in offered:
             Slot(key, first).clear()  # chosen with another model
         if not _is_set(option, setting, name, Slot(key, None), first, shift):
             by_index = widget in ("selectbox", "radio")
@@ -60,8 +60,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     if isinstance(option, Several):
         option.require_few(value)
     setting[option.name] = value
-    written = "" if value == first else option.write(value)
-    address.show(name, written if 0 < len(written) <= limits.CHOICE_CHARACTERS else None)
+    address.show(name, None if value == first else option.write(value))
     return value
 
 
@@ -98,8 +97,10 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             # Directly in a column, a switch would otherwise be cut off where it is too wide.
             look = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
-        case Text():
-            return "text_input", {"max_chars": limits.CHOICE_CHARACTERS}, 0
+        case Text(among=None):
+            return "text_input", {}, 0
+        case Text(among=among):
+            return "selectbox", {"options": [*resolved(among, setting)]}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0

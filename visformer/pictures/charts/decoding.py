@@ -6,8 +6,8 @@ from typing import Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import literal, look, metadata
-from visformer.pictures.numbers import probability
-from visformer.pictures.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+from visformer.pictures.style.numbers import probability
+from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
 _ALL_WRITTEN = 20
 """Up to this many steps all tokens of the tree are labelled; more labels would overlap."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import literal, look, metadata
-from visformer.pictures.theme import CURVES, FAINT, LINE, TEXT, Theme
+from visformer.pictures.style.theme import CURVES, FAINT, LINE, TEXT, Theme
 
 _MOST = 12
 """Layers side by side: more would overlap."""

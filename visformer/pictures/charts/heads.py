@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import literal, look, metadata
-from visformer.pictures.theme import CURVES, FAINT, Theme
+from visformer.pictures.style.theme import CURVES, FAINT, Theme
 
 if TYPE_CHECKING:
     import pandas as pd

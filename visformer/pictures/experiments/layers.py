@@ -10,7 +10,7 @@ from visformer.errors import N_
 from visformer.panel import Labels, Panel
 from visformer.pictures.experiments.shuffled import rows_of
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel

@@ -10,7 +10,7 @@ from visformer.errors import N_, VisformerError
 from visformer.panel import Labels, Panel, numbered
 from visformer.pictures.experiments.weights import signed
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 from visformer.system.progress import report
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 from visformer.analysis.effects import shuffling
 from visformer.errors import N_
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 from visformer.system.progress import report
 
 

@@ -9,7 +9,7 @@ from visformer.analysis.effects import weight_effects
 from visformer.errors import N_
 from visformer.panel import Panel, traced
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.theme import visible
+from visformer.pictures.style.theme import visible
 from visformer.system.progress import report
 
 Cell = tuple[int | None, int | None]

@@ -5,7 +5,6 @@ Programs may use every valid value; a slider may offer fewer (``least`` to ``mos
 
 import re
 from abc import ABC, abstractmethod
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -198,22 +197,6 @@ class Flag(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Option):
-    """A short text, such as a second sentence; "": none. Links have it as base64url, which needs no escapes."""
-
-    default: Any = ""
-
-    def read(self, text: str, setting: Setting) -> str:
-        try:
-            return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-        except ValueError:
-            raise LinkError(N_("expected a text as base64url.")) from None
-
-    def write(self, value: str) -> str:
-        return urlsafe_b64encode(value.encode(errors="replace")).decode().rstrip("=")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Several(Option):
     """A list of integers from 0 to ``count`` - 1; a page takes at most ``most`` of them."""
 
@@ -246,6 +229,22 @@ class Several(Option):
 
     def write(self, value: Sequence[int]) -> str:
         return ".".join(map(str, value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Option):
+    """A text, such as a second sentence or the name of a model; ``among``: those that a page offers, None: any.
+
+    Links have it as it is: its name there is the page's and its own.
+    """
+
+    default: Any = ""
+    among: Callable[[Setting], Sequence[str]] | None = None
+
+    def read(self, text: str, setting: Setting) -> str:
+        if self.among is not None and text not in self.among(setting):
+            raise one_of(self.among(setting))
+        return text
 
 
 def _check_index(name: str, value: int, among: Sequence[int] | None) -> None:

@@ -25,7 +25,11 @@ class Source:
     Args:
         record: records the tensors that match some globs, and returns a Trace of the sentence.
         speak: generates text with some settings, see ``translate``.
-        read: records the patterns of another sentence, and returns its Trace.
+        read: records the patterns of another input, and returns its Trace: ``read(text, target, model=, moment=,
+            edits=)``, of this model by default; target: as text or as ids, of an encoder its second sentence.
+        models: names of the models that ``read`` knows besides this one.
+        moments: returns the steps of the optimizer at the moments of this model's training; none: not kept.
+        edits: changes of the model to compare with it unchanged.
         measure: calls an analysis, a function of a module, with the model, the sentence, its target, and keywords.
         untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
             None: there is no such model.
@@ -38,7 +42,10 @@ class Source:
 
     record: Callable[[tuple[str, ...]], "Trace"] = _needs_model
     speak: Callable[..., Any] = _needs_model
-    read: Callable[[str], "Trace"] = _needs_model
+    read: Callable[..., "Trace"] = _needs_model
+    models: tuple[str, ...] = ()
+    moments: Callable[[], tuple[int, ...]] = tuple
+    edits: tuple[Any, ...] = ()
     measure: Callable[..., Any] = _needs_model
     untrained: Callable[[str, tuple[str, ...]], "Trace"] | None = _needs_model
     stacks: tuple[str, ...] = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")

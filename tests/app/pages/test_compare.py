@@ -1,0 +1,108 @@
+"""The page that compares: its second side, the focus, and edits that other pages made."""
+
+import pytest
+
+import visformer as vf
+from tests.app.support import address_of, button, call, choose, enter, ignored, open_page, texts
+from visformer.app.pages import compare
+from visformer.pictures.registry.picture import picture
+from visformer.web.panels import Click
+
+PAGE = "measure/compare"
+
+
+def shown(app):
+    """Return the panels of the page, the map of all heads first."""
+    return [panel for _, panels, _ in app.session_state["run"].exports for panel in panels]
+
+
+def second(app):
+    (box,) = [box for box in app.text_input if box.label == "Sentence B"]
+    return box
+
+
+def test_the_page_opens_with_a_sentence_of_which_one_word_is_changed(new_app):
+    app = new_app(page=PAGE)
+    assert second(app).value == "I went to Northeastern China."
+    overview, _a, _b, difference = shown(app)
+    assert overview.values.max() > 0.3
+    assert "University / China" in difference.columns.texts
+    enter(app, "I like tea.")
+    assert second(app).value == "I like tea?"
+
+
+@pytest.mark.parametrize("text", ["她 & he: 100 % <b>?", "I went to 东北 = home."])
+def test_any_second_sentence_is_part_of_the_address(new_app, text):
+    app = new_app(page=PAGE)
+    second(app).set_value(text).run()
+    assert address_of(app)["compare_other_text"] == text
+    another = new_app(page=PAGE, **address_of(app))
+    assert not another.exception
+    assert (ignored(another), second(another).value) == ([], text)
+
+
+def test_a_text_too_long_gets_a_sentence(new_app):
+    app = new_app(page=PAGE)
+    second(app).set_value("a" * 2000).run()
+    assert not app.exception
+    assert [text for text in texts(app) if "1,000" in text or "1000" in text]
+
+
+def test_a_click_in_the_map_of_all_heads_selects_a_head_of_both_sides(new_app):
+    app = new_app(page=PAGE)
+    source = vf.figures.source_of(app.session_state["run"].trace)
+    setting = picture("compare").setting(source, {"stack": "decoder.cross_attn"})
+    call(app, compare._focus, setting, Click("overview", 1, 5))
+    assert (address_of(app)["layer"], address_of(app)["head"]) == ("2", "6")
+    assert [panel.title for panel in shown(app)[1:3]] == ["A: layer 2, head 6", "B: layer 2, head 6"]
+
+
+def test_edits_of_other_pages_are_compared_and_stay_in_the_address(new_app):
+    app = new_app(page="understand/head", head_view="silence", stack="encoder", head_scales="1.3.0_2.1.50")
+    open_page(app, PAGE)
+    choose(app, "compare_view", "edited")
+    assert address_of(app)["compare_scales"] == "encoder_1.3.0_2.1.50"
+    overview = shown(app)[0]
+    assert "No edit yet" not in overview.note
+    another = new_app(page=PAGE, **address_of(app))
+    assert ignored(another) == []
+    assert shown(another)[0].values == pytest.approx(overview.values)
+    button(another, "Reset").click().run()
+    assert "compare_scales" not in address_of(another)
+    assert "No edit yet" in shown(another)[0].note
+
+
+def test_an_edited_mask_is_compared_too(new_app):
+    link = {"compare_view": "edited", "stack": "decoder", "compare_switched": "decoder_o0.0.0.0"}
+    app = new_app(page=PAGE, **link)
+    assert ignored(app) == []
+    assert address_of(app)["compare_switched"] == "decoder_o0.0.0.0"
+    _overview, a, b, _difference = shown(app)
+    assert a.values[0, 1:].max() == 0
+    assert b.values[0, 1:].max() > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "view"),
+    [
+        ("compare_scales", "cross_9.1.0", "edited"),
+        ("compare_scales", "nothing", "edited"),
+        ("compare_switched", "cross_o0.0.99.0", "edited"),
+        ("compare_other_model", "some/where", "models"),
+        ("compare_moment", "99", "moments"),
+    ],
+)
+def test_what_a_link_cannot_mean_is_reported(new_app, name, value, view):
+    app = new_app(page=PAGE, **{"compare_view": view, name: value})
+    assert not app.exception
+    (line,) = ignored(app)
+    assert line.startswith(f"{name}={value}: ")
+
+
+def test_two_models_share_an_attention_whatever_was_selected(new_app):
+    app = new_app(page=PAGE, compare_view="models")
+    (switch,) = [group for group in app.get("button_group") if group.key == "head_stack"]
+    assert switch.options == ["Decoder"]
+    assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]
+    choose(app, "compare_view", "matches")
+    assert [panel.name for panel in shown(app)] == ["similarity"]

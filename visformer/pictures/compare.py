@@ -1,0 +1,178 @@
+"""Two of anything side by side: sentences, targets, edits, models, moments of a training."""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from visformer.adapters.bundled import GPT, TRANSLATOR
+from visformer.analysis.comparing import head_differences
+from visformer.errors import N_, TraceError
+from visformer.panel import Panel
+from visformer.pictures.comparing.matching import all_pairs, in_two_models
+from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
+from visformer.pictures.registry.options import Choice, Place, Text
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import HEAD, LAYER, STACK
+from visformer.pictures.registry.setting import Setting
+from visformer.trace import Trace
+from visformer.trace.stacks import shape_of
+
+_LEAST = 0.05
+"""The least end of the scale of distances: rounding errors are no difference."""
+_DISTANCE = N_("Mean total variation distance of aligned rows: 0 if equal, 1 if they read nothing in common.")
+_SILENCED = N_(
+    "No edit yet, so B is without the heads of the first layer: that layer reads as before, later ones do not."
+)
+_STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
+
+
+def in_both(setting: Setting, first: Trace, second: Trace, *, by_source: bool = False, note: str = "") -> list[Panel]:
+    """Draw the distances of all heads in two passes of one architecture, and the selected head in both."""
+    part, kind = setting.part, setting.kind
+    layers = first.layers(part, kind)
+    values = head_differences(first, second, part, kind, by_source=by_source)
+    outlined = np.zeros(values.shape, dtype=np.bool_)
+    outlined[[*layers].index(setting["layer"]), setting["head"]] = True
+    note = " ".join(filter(None, (setting.gettext(_DISTANCE), note)))
+    overview = heads(
+        layers,
+        values,
+        title=N_("distance of A and B: click a head"),
+        limit=max(float(values.max()), _LEAST),
+        outlined=outlined,
+        note=note,
+    )
+    paths, numbers = (setting.path, setting.path), (setting["head"], setting["head"])
+    return [overview, *head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)]
+
+
+def _source(setting: Setting) -> str:
+    return str(setting.patterns.meta.get("source") or "")
+
+
+def _target(setting: Setting) -> str:
+    """The text of the second box or, where it is empty, the model's own; the sentence, if there is none."""
+    meta = setting.patterns.meta
+    return str(meta.get("target") or meta.get("pair") or _source(setting))
+
+
+def _targets(setting: Setting) -> list[Panel]:
+    second = setting.source.read(_source(setting), setting["other_target"] or None)
+    return in_both(setting, setting.patterns, second, by_source=setting["align"] == "source")
+
+
+def _edited(setting: Setting) -> list[Panel]:
+    from visformer.edits import Silence
+
+    edits, said = setting.source.edits, ""
+    if not edits:
+        first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
+        if reason := setting.patterns.lacks(f"{setting.part}.{first}.{setting.kind}.heads"):
+            raise TraceError(N_("What this model computes can be viewed but not changed: {reason}."), reason=reason)
+        every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
+        edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
+    second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
+    return in_both(setting, setting.patterns, second, note=said)
+
+
+def _moments(setting: Setting) -> list[Panel]:
+    steps = setting.source.moments()
+    a, b = setting["moment"], setting["other_moment"]
+    if not steps:
+        told = N_("No moments of this model's training were kept; those of {names} were.")
+        raise TraceError(told, names=", ".join((TRANSLATOR, GPT)))
+    text, target = _source(setting), forced(setting.patterns)
+    first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
+    note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")
+    return in_both(setting, first, second, note=note)
+
+
+def _n_moments(setting: Setting) -> int:
+    return max(1, len(setting.source.moments()))
+
+
+def _changes_with(text: Callable[[Setting], str]) -> Callable[[Setting], int]:
+    return lambda setting: zlib.crc32(text(setting).encode())
+
+
+def _aligns(setting: Setting) -> dict[str, str]:
+    has_source = "decoder.cross_attn" in setting.source.stacks
+    return {"source": N_("also by source word"), **_EQUAL} if has_source else _EQUAL
+
+
+def _others(setting: Setting) -> tuple[str, ...]:
+    """The other models; of a model of which there is a second seed, that one first."""
+    own = str(setting.patterns.meta.get("model"))
+    others = [name for name in setting.source.models if name != own]
+    return tuple(sorted(others, key=lambda name: not name.startswith(GPT)))
+
+
+_EQUAL: dict[str, str] = {"equal": N_("equal tokens only")}
+FOCUS = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD))
+"""The same as the explorer's: links have them under the explorer's names."""
+
+# fmt: off
+OTHER_TEXT = Text(
+    name="other_text", label=N_("Sentence B"), help="The second sentence; by default one word is changed.",
+    default=lambda setting: one_word_changed(_source(setting)), per=_changes_with(_source),
+)
+OTHER_TARGET = Text(
+    name="other_target", label=N_("Target B"), per=_changes_with(_target),
+    help="A second target, continuation (decoders) or second sentence (encoders); by default one word is changed.",
+    default=lambda setting: one_word_changed(_target(setting)),
+)
+ALIGN = Choice(
+    name="align", label=N_("Partners"), values=_aligns,
+    help="Partners: equal tokens, and in a translator also different words of the same source word.",
+)
+OTHER_MODEL = Text(
+    name="other_model", label=N_("Model B"), help="The name of another model.", among=_others,
+    default=lambda setting: (*_others(setting), GPT)[0],
+)
+MOMENT, OTHER_MOMENT = (
+    Place(
+        name=name, label=label, help="A moment of the training, as vf.moments numbers it, from 0.", first=0,
+        among=lambda setting: range(_n_moments(setting)), default=default, per=_n_moments,
+    )
+    for name, label, default in (
+        ("moment", N_("Moment A"), lambda setting: _n_moments(setting) - 1),
+        ("other_moment", N_("Moment B"), lambda setting: _n_moments(setting) // 2),
+    )
+)
+SENTENCES = Picture(
+    name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
+    look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
+    draw=lambda setting: in_both(setting, setting.patterns, setting.source.read(setting["other_text"])),
+)
+TARGETS = Picture(
+    name="compare-targets", view="targets", title=N_("Targets"), needs=("*.pattern",),
+    look_for=N_("The same sentence with the target above (A) and another one (B). What does the changed word read?"),
+    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_targets,
+)
+EDITED = Picture(
+    name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",), options=FOCUS,
+    look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
+    draw=_edited, in_handouts=False,
+)
+MODELS = Picture(
+    name="compare-models", view="models", title=N_("Models"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
+    options=(OTHER_MODEL, *FOCUS), draw=in_two_models,
+)
+MATCHES = Picture(
+    name="matched-heads", view="matches", title=N_("All heads of two models"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("Every head of A with every head of B; the match of each is outlined. How many stand out?"),
+    options=(OTHER_MODEL, FOCUS[0]), draw=all_pairs,
+)
+MOMENTS = Picture(
+    name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
+    look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
+    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_moments,
+)
+PAGE = Page(
+    name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
+    views=(SENTENCES, TARGETS, EDITED, MODELS, MATCHES, MOMENTS),
+)
+# fmt: on

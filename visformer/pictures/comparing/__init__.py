@@ -1,0 +1,1 @@
+"""The pictures of the page that compares two of anything."""

@@ -1,0 +1,144 @@
+"""One head of two passes side by side, with their difference; and what the second pass reads."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.analysis.comparing import partners_of
+from visformer.analysis.partners import Partners
+from visformer.errors import N_
+from visformer.i18n import Gettext
+from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, traced
+from visformer.trace import Trace
+
+ONE_WORD = {
+    "I went to Northeastern University.": "I went to Northeastern China.",
+    "我去东北大学。": "我爱东北大学。",
+    "She gave her brother the book that he wanted.": "She gave her brother the book that she wanted.",
+    "The cat did not drink the milk because it was cold.": "The cat did not drink the milk because it was tired.",
+    "How long have you been studying Chinese?": "How long have you been speaking Chinese?",
+    "他昨天在北京买了三本书。": "他明天在北京买三本书。",
+    "如果明天下雨，我们就待在家里。": "如果明天下雪，我们就待在家里。",
+}
+"""Examples to the same sentence with one word changed."""
+
+_PARTNERS = N_(
+    "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different tokens in the same "
+    "place, A / B: {replaced}. What only A or only B has is empty."
+)
+_BY_SOURCE = N_(
+    "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different words of the same "
+    "source word, A / B: {replaced}. What only A or only B has is empty."
+)
+
+
+def one_word_changed(text: str) -> str:
+    """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question."""
+    if text in ONE_WORD:
+        return ONE_WORD[text]
+    bare = text.rstrip(" .。!！?？")
+    asks = text.rstrip().endswith(("?", "？"))
+    is_wide = any(ord(character) > 0x2E80 for character in bare)
+    return bare + ("。" if is_wide else ".") * asks + ("？" if is_wide else "?") * (not asks)
+
+
+def heads(layers: Iterable[int], values: NDArray[Any], **look: Any) -> Panel:
+    """Draw a number of each head, (layer, head), for selection by click; ``layers``: their numbers, from 0."""
+    return Panel(
+        name="overview",
+        values=values,
+        rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
+        columns=numbered(values.shape[1], N_("head"), first=1),
+        scale="unsigned",
+        click="explores",
+        **look,
+    )
+
+
+def head_in_both(
+    first: Trace,
+    second: Trace,
+    paths: tuple[str, str],
+    numbers: tuple[int, int],
+    *,
+    by_source: bool = False,
+    gettext: Gettext = str,
+) -> list[Panel]:
+    """Draw a head's pattern in two passes, and B - A, whose rows and columns are the tokens of both.
+
+    Args:
+        first: A.
+        second: B.
+        paths: of the attention in A and in B.
+        numbers: of the head in A and in B.
+        by_source: see :func:`visformer.analysis.token_partners`.
+        gettext: translates titles and the note.
+    """
+    part, _layer, kind = paths[0].split(".")
+    rows, columns = partners_of(first, second, part, kind, by_source=by_source)  # type: ignore[arg-type]
+    titled = gettext(N_("{side}: layer {layer}, head {head}"))
+    a, b = (
+        traced(
+            trace,
+            f"{path}.pattern",
+            head,
+            name=f"pattern_{side.lower()}",
+            title=titled.format(side=side, layer=int(path.split(".")[1]) + 1, head=head + 1),
+            scale="weight",
+            symbol="pattern",
+        )
+        for trace, path, head, side in zip((first, second), paths, numbers, "AB", strict=True)
+    )
+    values = np.full((len(rows.union), len(columns.union)), np.nan)
+    shared = [[at for at, entry in enumerate(each.union) if None not in entry] for each in (rows, columns)]
+    in_a, in_b = (
+        np.ix_(*([each.union[at][side] for at in of] for each, of in zip((rows, columns), shared, strict=True)))
+        for side in (0, 1)
+    )
+    values[np.ix_(*shared)] = b.values[in_b] - a.values[in_a]
+    said = gettext(_BY_SOURCE if by_source else _PARTNERS)
+    note = said.format(
+        rows=len(rows.pairs),
+        all_rows=len(rows.union),
+        columns=len(columns.pairs),
+        all_columns=len(columns.union),
+        replaced=len(rows.replaced or rows.aligned),
+    )
+    difference = Panel(
+        name="difference",
+        title=gettext(N_("B − A")),
+        values=values,
+        rows=_both(rows, a.rows, b.rows, AXIS_TITLES["query"]),
+        columns=_both(columns, a.columns, b.columns, AXIS_TITLES["key"]),
+        limit=1.0,
+        note=note,
+    )
+    return [a, b, difference]
+
+
+def _both(partners: Partners, a: Labels, b: Labels, title: str) -> Labels:
+    """Label the tokens of both sides: "A / B" where they differ, "A: …" or "B: …" where there is no partner."""
+    texts, special = [], []
+    for i, j in partners.union:
+        one, other = (None if i is None else a.texts[i]), (None if j is None else b.texts[j])
+        if one is None or other is None:
+            texts.append(f"A: {one}" if other is None else f"B: {other}")
+        else:
+            texts.append(one if one == other else f"{one} / {other}")
+        special.append(bool(a.special[i] if i is not None else b.special[j or 0]))
+    return Labels(tuple(texts), title, places=True, special=tuple(special))
+
+
+def forced(trace: Trace) -> Any:
+    """Return the second text of a pass, for another model to read it, too.
+
+    Of an encoder-decoder its target as ids, since as text it might be tokenized differently, without the language
+    token.
+    """
+    if trace.tokens.get("src") and trace.tokens.get("tgt"):
+        ids = [*zip(trace.meta["ids"]["next"][:-1], trace.special["next"], strict=False)]
+        begins = next((at for at, (_, special) in enumerate(ids) if not special), 0)
+        return tuple(i for i, _ in ids[begins:])
+    return trace.meta.get("target") or trace.meta.get("pair")

@@ -1,0 +1,1 @@
+"""How pictures look: colours and fonts, and how tokens and numbers are written."""
