@@ -25,8 +25,8 @@ from visformer.trace.stacks import shape_of
 from visformer.web.panels import Click
 from visformer.web.selection import Selection
 
-_AT_ONCE = 1.5e11
-"""Products that a page computes without being asked: a second or two. A layer has 12 · d_model² for each token."""
+_AT_ONCE = 1.2e11
+"""Products that a page computes without being asked: about a second. A layer has 12 · d_model² for each token."""
 
 _BACK = 3  # a pass and its gradient take about as long as three passes
 _ASKED: Slot[tuple[object, ...] | None] = Slot("effects_asked", None, resets=True)
@@ -74,9 +74,10 @@ def _measured(trace: Trace, runs: int, setting: Setting, draw: Callable[[], _R])
     if runs * tokens * layers * 12 * (controls.width() or 0) ** 2 <= _AT_ONCE:
         with st.spinner(_("Measuring …")):
             return draw()
-    request, place = (boxes.source(), boxes.target(), boxes.model(), *setting.items()), st.empty()
+    request = (boxes.source(), boxes.target(), boxes.model(), *setting.items())
+    start, place = st.empty(), st.empty()  # in one, the old button would stay beside Cancel, which moves once it goes
     if _ASKED.get() != request:
-        with place.container(horizontal=True, vertical_alignment="center"):
+        with start.container(horizontal=True, vertical_alignment="center"):
             st.button(_("Measure"), on_click=_ASKED.set, args=(request,), type="primary", key="effects_measure")
             st.caption(_("{n} passes of this model, one after another").format(n=runs))
         return None
