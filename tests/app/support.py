@@ -19,10 +19,10 @@ VIEWS = {
     "see/embedding": ("embedding_side", ["src", "tgt"]),
     "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
     "understand/head": ("head_view", ["steps", "joined", "silence"]),
-    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "methods", "norms", "parts"]),
+    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
     "measure/compare": ("compare_view", ["sentences", "targets", "edited", "models", "matches", "moments"]),
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
-    "measure/effects": ("effects_view", ["weights", "shuffled", "patching", "lens"]),
+    "measure/effects": ("effects_view", ["weights", "shuffled", "methods", "patching", "lens"]),
     "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
 }
 """Page to the key of its switch and its views."""

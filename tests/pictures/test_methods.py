@@ -1,53 +1,79 @@
 """Methods side by side: each panel is the public function's result, and what a family does not allow is said."""
 
+import json
+
 import numpy as np
 import pytest
 
+import visformer as vf
 from tests.kinds import model_of
 from visformer import analysis
-from visformer.pictures import methods
+from visformer.analysis import METHODS
+from visformer.pictures.effects import METHODS as PICTURE
+from visformer.pictures.experiments import methods
 
 TEXT = "I like school."
-PARTS = [("en-zh", "encoder"), ("en-zh", "decoder"), ("mini-gpt", "decoder"), ("bert", "encoder"), ("gpt2", "decoder")]
+CROSS, DECODER, ENCODER = "decoder.cross_attn", "decoder.self_attn", "encoder.self_attn"
+OF_TRACE = [name for name, method in METHODS.items() if method.of != "model"]
 
 
-def trace_of(kind):
+def drawn(kind, stack):
+    return PICTURE.make(vf.figures.source_of(model_of(kind), TEXT), {"stack": stack})
+
+
+@pytest.mark.parametrize(
+    ("kind", "stack", "where", "names"),
+    [
+        ("en-zh", ENCODER, "encoder", OF_TRACE),
+        ("en-zh", DECODER, "decoder", OF_TRACE),
+        ("en-zh", CROSS, "cross", [*METHODS]),
+        ("mini-gpt", DECODER, "decoder", [*METHODS]),
+        ("bert", ENCODER, "encoder", OF_TRACE),
+        ("gpt2", DECODER, "decoder", [*METHODS]),
+    ],
+)
+def test_panels_are_what_the_methods_give(kind, stack, where, names):
     model = model_of(kind)
-    return model.trace(TEXT, record=model.available(methods.RECORD))
+    panels = [panel for panel in drawn(kind, stack) if panel.name != "shares"]
+    assert [panel.name for panel in panels] == names
+    for panel in panels:
+        method = METHODS[panel.name]
+        found = analysis.attribution(
+            model, TEXT, method=panel.name, stack=where if method.of != "model" else "total"
+        ).value
+        wanted = found / found.sum(axis=1, keepdims=True) if panel.name == "norm" else found
+        np.testing.assert_allclose(panel.values, wanted, atol=1e-5)
+        assert panel.note.startswith(method.limit), "what it cannot say"
+        assert (panel.scale == "signed") == method.signed
 
 
-@pytest.mark.parametrize(("kind", "part"), PARTS)
-def test_panels_are_what_the_methods_give(kind, part):
-    trace = trace_of(kind)
-    where = "cross" if part == "decoder" and "src" in trace.tokens else part
-    panels = methods.methods(trace, part)
-    path = [name for name in trace if name.endswith("cross_attn.pattern" if where == "cross" else "pattern")
-            and name.startswith(part)][-1].removesuffix(".pattern")  # fmt: skip
-    src, tgt = analysis.rollout(trace)
-    flows = [(src, tgt)[where == "decoder"], analysis.alti_plus(trace)[where == "decoder"]]
-    if kind == "en-zh" and part == "encoder":
-        flows = None  # those of a whole encoder-decoder end in the decoder
-    lengths = analysis.norm_weighted(trace, path)
-    wanted = [trace[f"{path}.pattern"].value.mean(axis=0), lengths / lengths.sum(axis=1, keepdims=True),
-              analysis.alti(trace, path), *(flows or ())]  # fmt: skip
-    for panel, values in zip(panels, wanted, strict=flows is not None):
-        np.testing.assert_allclose(panel.values, values, atol=1e-6)
-        assert panel.scale == "weight", "one scale"
-        assert panel.note, "what it cannot say"
-    assert len(panels) == 5
-
-
-def test_rows_sum_to_one_but_for_what_comes_from_the_target():
-    weights, lengths, alti, rollout, plus = methods.methods(trace_of("en-zh"), "decoder")
-    for panel in (weights, lengths, alti):
-        np.testing.assert_allclose(panel.values.sum(axis=1), 1, atol=1e-5)
-    assert alti.columns.texts[-1] == "residual stream"
-    assert max(rollout.values.sum(axis=1).max(), plus.values.sum(axis=1).max()) < 1
-    assert weights.rows.after == trace_of("en-zh").tokens["next"], "each row names what it predicts"
+def test_source_and_prefix_share_each_word():
+    *_, shares = drawn("en-zh", CROSS)
+    assert shares.columns.texts == ("source", "prefix")
+    np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=1e-5)
+    assert shares.rows.after == model_of("en-zh").trace(TEXT).tokens["next"], "each row names what it predicts"
 
 
 def test_what_a_family_does_not_allow_is_left_out_with_its_reason():
-    panels = methods.methods(trace_of("gptj"), "decoder")  # attention beside feed-forward
-    assert len(panels) == 3
+    panels = drawn("gptj", DECODER)  # attention beside feed-forward
+    assert {"alti", "alti+"}.isdisjoint(panel.name for panel in panels)
     assert "alti: " in panels[0].note
     assert "alti+: " in panels[0].note
+
+
+@pytest.mark.parametrize("to", ["zh", "en"])
+def test_the_measures_are_those_of_the_record(to):
+    n, found = methods.measures(to)
+    assert n == 50
+    assert {one.method for one in found} == {*METHODS, "random"}
+    rows = json.loads(methods.SCORES.read_text())
+    (error,) = [
+        row["error"]
+        for row in rows["alignment"]
+        if (row["set"], row["to"], row["method"], row["row"]) == ("by hand", to, "alti+", "prediction")
+    ]
+    (plus,) = [one for one in found if one.method == "alti+"]
+    assert plus.values["error"][0] == error
+    for one in found:
+        assert all(low <= value <= high for value, low, high in one.values.values())
+        assert {"deletion", "insertion"} <= {*one.values}

@@ -13,7 +13,6 @@ from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, telling_limit, tokens_of, traced
-from visformer.pictures import methods
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.places import STACK, layer_of
@@ -314,17 +313,12 @@ NORMS = Picture(
     look_for=N_("With post-norm each sum is normalised, so lengths stay level; with pre-norm the stream only grows."),
     draw=_norms,
 )
-METHODS = Picture(
-    name="methods", view="methods", title=N_("Methods"), needs=methods.RECORD, options=(STACK,), in_handouts=False,
-    look_for=N_("What does a row take from each token? Five measures agree only in part, and none is the truth."),
-    draw=lambda setting: methods.methods(setting.trace, setting.part, setting.gettext),
-)
 WHO_TALKS = View(
     view="parts", title=N_("Who talks to whom"),
     look_for=N_("Measured: add 1 to each number of one token's input; how does every other token's output change?"),
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),
-    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, METHODS, NORMS, WHO_TALKS), where="layer",
+    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, NORMS, WHO_TALKS), where="layer",
 )
 # fmt: on

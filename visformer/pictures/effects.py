@@ -2,6 +2,7 @@
 
 from visformer.errors import N_
 from visformer.pictures.experiments.layers import logit_lens, parts
+from visformer.pictures.experiments.methods import RECORD, methods
 from visformer.pictures.experiments.patched import pair_labels, pairs, patched
 from visformer.pictures.experiments.shuffled import rows_of, shuffled
 from visformer.pictures.experiments.weights import weights
@@ -53,6 +54,11 @@ SHUFFLED = Picture(
     look_for=N_("Each row's weights are shuffled among the keys it may read. How far do the predictions move?"),
     draw=shuffled, in_handouts=False,
 )
+METHODS = Picture(
+    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(STACK,), draw=methods,
+    in_handouts=False,
+    look_for=N_("What does a row take from each token? The methods agree only in part, and none is the truth."),
+)
 PATCHING = Picture(
     name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",), options=(STACK, BUNDLED, CORRUPT),
     look_for=N_("One value of the clean run is put into the corrupt one: how much of the answer comes back?"),
@@ -68,6 +74,6 @@ PARTS = Picture(
 )
 PAGE = Page(
     name="effects", section="measure", order=100, title=N_("Effects"),
-    views=(EFFECTS, SHUFFLED, PATCHING, LENS, PARTS), where="attention",
+    views=(EFFECTS, SHUFFLED, METHODS, PATCHING, LENS, PARTS), where="attention",
 )
 # fmt: on

@@ -5,15 +5,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+import pandas as pd
 import streamlit as st
 
+from visformer.adapters.bundled import TRANSLATOR
 from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
 from visformer.app.session import boxes, selection
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, pick, unavailable, url_widgets
-from visformer.errors import VisformerError
-from visformer.pictures.effects import EFFECTS, LENS, PARTS, PATCHING, SHUFFLED
+from visformer.app.widgets import controls, pick, tables, unavailable, url_widgets
+from visformer.errors import N_, VisformerError
+from visformer.pictures.effects import EFFECTS, LENS, METHODS, PARTS, PATCHING, SHUFFLED
+from visformer.pictures.experiments import methods as side_by_side
 from visformer.pictures.experiments import patched
 from visformer.pictures.experiments import shuffled as shuffling
 from visformer.pictures.experiments.weights import told
@@ -117,6 +120,46 @@ def shuffled(trace: Trace, bar: Any) -> None:
     if measured is not None:
         st.text(measured[1])
         controls.draw(measured[0], key="effects_shuffled")
+
+
+def methods(trace: Trace, bar: Any) -> None:
+    """Draw what each row takes from each token by every method and, of the translator, how well they do."""
+    setting = controls.setting_of(METHODS, trace)
+    with bar:
+        pick.selected_stack(setting)
+    tokens = [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
+    shown = _measured(trace, sum(tokens) + 2 * _BACK * tokens[-1], setting, lambda: METHODS.draw(setting))
+    if shown is None:
+        return
+    controls.draw(shown, key="effects_methods")
+    if boxes.model() == TRANSLATOR and setting.kind == "cross_attn":
+        _compared(str(trace.meta["to"]))
+
+
+def _compared(to: str) -> None:
+    """Draw how the methods do, and say that none is best by every measure."""
+    _, (n, found) = boxes.gettext(), side_by_side.measures(to)
+    names = side_by_side.TITLES | {"random": N_("a random order")}
+    said = _("The same methods on {n} sentence pairs that a person aligned, each with an interval (0.95)")
+    title = said.format(n=n)
+    rows = [
+        {_("method"): _(names[one.method]).format(layer=_("the last"))}
+        | {_(label): _interval(one.values.get(name)) for name, label in side_by_side.MEASURES.items()}
+        for one in found
+    ]
+    st.caption(title)
+    tables.draw(pd.DataFrame(rows), title=title)
+    st.caption(
+        _(
+            "Rows are read for the word that they predict. A low alignment error says that a method points to the "
+            "words that a person would link, not that it explains the model. Hiding tokens wins the curves by "
+            "construction: it has measured their first step. No method is best by every measure."
+        )
+    )
+
+
+def _interval(number: tuple[float, float, float] | None) -> str:
+    return "" if number is None else "{:.2f} ({:.2f} – {:.2f})".format(*number).replace("-", "−")
 
 
 def patching(trace: Trace, bar: Any) -> None:

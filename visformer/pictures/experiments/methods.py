@@ -1,15 +1,17 @@
-"""Methods side by side: what each row takes from each token, by five measures that one pass gives."""
+"""Methods side by side: what each row takes from each token, by each method of ``vf.analysis`` that a model allows."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
-from visformer.analysis.methods import METHODS, attribution_of
-from visformer.errors import N_, MissingTensor, TraceError
+from visformer.analysis.methods import METHODS, Attribution, attribution, attribution_of
+from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
-from visformer.trace import Trace
+from visformer.pictures.registry.setting import Setting
 
 SCORES = folder_of(TRANSLATOR) / "methods.json"
 """How the methods do on the translator: alignment errors and curves, by ``scripts/method_scores.py``."""
@@ -20,54 +22,123 @@ RECORD = (
 )
 """Globs over the tensors and weights that these pictures need."""
 
-_TITLES = {
+TITLES = {
     "raw": N_("weights, mean of the heads of layer {layer}"),
     "norm": N_("weights × values, layer {layer}"),
     "alti": N_("ALTI, layer {layer}"),
     "rollout": N_("rollout, all layers"),
     "alti+": N_("ALTI+, all layers"),
+    "attention x gradient": N_("attention × gradient, all layers"),
+    "gradient": N_("gradient × input, nats"),
+    "masking": N_("hiding the token, nats"),
 }
+_SHARES = {"source": N_("source"), "prefix": N_("prefix")}
 
 
-def methods(trace: Trace, part: str, gettext: Gettext = str) -> list[Panel]:
-    """Draw the shares of each row on one scale, of the last layer and of all layers.
+def methods(setting: Setting) -> list[Panel]:
+    """Draw what each row takes from each token, each method on a scale of its own; those of one layer: the last.
 
     Args:
-        trace: holds :data:`RECORD`, as far as the model has it.
-        part: "encoder", or "decoder": what its rows take from the source or, in a decoder-only model, from itself.
-        gettext: translates titles and notes.
+        setting: its "stack" says whose rows take from whom; its Trace holds :data:`RECORD`, as far as the model has it.
 
     Returns:
-        A panel for each method; one that this family does not allow is left out, and the first panel says why.
+        A panel for each method, and the share of the source in each word; a method that this family does not allow is
+        left out, and the first panel says why.
     """
-    where = "cross" if part == "decoder" and trace.tokens.get("src") else part
+    trace, gettext = setting.trace, setting.gettext
+    where = "cross" if setting.kind == "cross_attn" else setting.part
     panels, reasons = [], []
-    for name in _TITLES:
+    for name, method in METHODS.items():
         try:
-            panels.append(_drawn(trace, name, where, gettext))
-        except (MissingTensor, TraceError) as error:
+            if method.of != "model":
+                found = attribution_of(trace, method=name, stack=where)
+            elif _explains(trace, where):
+                found = setting.source.measure(attribution, method=name, stack="total")
+            else:
+                continue
+            panels.append(_drawn(setting, found, where))
+        except VisformerError as error:  # such as norms elsewhere, or passes that cannot be changed
             reasons.append(f"{name}: {error.localized(gettext)}")
+    if where == "cross" and any(panel.name == "alti+" for panel in panels):
+        panels.append(_source_share(setting))
     first, *others = panels
     return [replace(first, note=" ".join([first.note, *reasons])), *others]
 
 
-def _drawn(trace: Trace, name: str, where: str, gettext: Gettext) -> Panel:
-    found = attribution_of(trace, method=name, stack=where)  # type: ignore[arg-type]
-    values = found.value / found.value.sum(axis=1, keepdims=True) if name == "norm" else found.value
-    rows = tokens_of(trace, "src" if where == "encoder" else "tgt", AXIS_TITLES["query"])
-    if where != "encoder":
-        rows = replace(rows, after=trace.tokens["next"])
+def _explains(trace: Any, where: str) -> bool:
+    """Whether rows and tokens are those that the methods of the whole model explain: predictions and their source."""
+    has_logits = trace.blocks is None or trace.blocks.logits
+    return bool(has_logits) and (where == "cross" or (where == "decoder" and "src" not in trace.tokens))
+
+
+def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
+    trace, gettext, method = setting.trace, setting.gettext, METHODS[found.method]
+    values = found.value / found.value.sum(axis=1, keepdims=True) if method.name == "norm" else found.value
     columns = tokens_of(trace, "tgt" if where == "decoder" else "src", AXIS_TITLES["key"])
     if values.shape[1] > len(columns):  # what ALTI leaves to the residual stream
         texts = (*columns.texts, gettext(N_("residual stream")))
         columns = Labels(texts, columns.title, places=True, special=(*columns.special, True))
+    is_share = method.of != "model"
     layer = None if found.layer is None else found.layer + 1
     return Panel(
-        name="pattern",
-        title=gettext(_TITLES[name]).format(layer=layer),
+        name=method.name,
+        symbol="pattern",
+        title=gettext(TITLES[method.name]).format(layer=layer),
         values=values.astype(np.float32),
-        rows=rows,
+        rows=_rows(trace, where),
         columns=columns,
-        scale="weight",
-        note=gettext(METHODS[name].limit),
+        scale="weight" if is_share else "signed" if method.signed else "unsigned",
+        note=gettext(method.limit),
     )
+
+
+def _rows(trace: Any, where: str) -> Labels:
+    rows = tokens_of(trace, "src" if where == "encoder" else "tgt", AXIS_TITLES["query"])
+    return rows if where == "encoder" else replace(rows, after=trace.tokens["next"])
+
+
+def _source_share(setting: Setting) -> Panel:
+    """How much of each predicted word comes from the source, and how much from what is already written, by ALTI+."""
+    gettext: Gettext = setting.gettext
+    parts = [attribution_of(setting.trace, method="alti+", stack=stack).value for stack in ("cross", "decoder")]  # type: ignore[arg-type]
+    return Panel(
+        name="shares",
+        symbol="pattern",
+        title=gettext(N_("where each word comes from, by ALTI+")),
+        values=np.stack([part.sum(axis=1) for part in parts], axis=1).astype(np.float32),
+        rows=_rows(setting.trace, "cross"),
+        columns=Labels(tuple(map(gettext, _SHARES.values())), "", places=False),
+        scale="weight",
+    )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a method does on the translator: its number and 95 % interval for each measure, by the measure's name."""
+
+    method: str
+    values: dict[str, tuple[float, float, float]]
+
+
+MEASURES = {
+    "error": N_("alignment error, lower is better"),
+    "deletion": N_("deletion, nats a word, lower is better"),
+    "insertion": N_("insertion, nats a word, higher is better"),
+}
+
+
+def measures(to: str) -> tuple[int, list[Measure]]:
+    """Return the number of sentence pairs, and how each method does on them: predictions, aligned by hand.
+
+    Args:
+        to: "zh" or "en".
+    """
+    rows = json.loads(SCORES.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for row in rows["alignment"]:
+        if (row["set"], row["to"], row["row"]) == ("by hand", to, "prediction") and row["choice"] != "head":
+            found.setdefault(row["method"], {})["error"] = row["error"], row["low"], row["high"]
+    for row in rows["curves"]:
+        if row["to"] == to:
+            found.setdefault(row["method"], {})[row["curve"]] = row["height"], row["low"], row["high"]
+    return rows["curves"][0]["n"], [Measure(method, values) for method, values in found.items()]
