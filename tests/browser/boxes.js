@@ -73,7 +73,7 @@ function cut() {
       if (style.overflowY !== "visible") [top, bottom] = [Math.max(top, frame.top), Math.min(bottom, frame.bottom)]
     }
     if (left < -1 || right > innerWidth + 1) found.push(`${nameOf(element)} reaches out of the window`)
-    const isOnTop = element.closest(".vf-line") // the readout of a picture stays in the window while the picture scrolls
+    const isOnTop = element.closest(".vf-line, .st-key-boxes") // a readout and, on a phone, the sentence stay while the page scrolls
     if (right - left <= 2 || bottom - top <= 2 || isOnTop || element.matches("canvas")) return
     controls.push({ element, left, right, top, bottom })
   }

@@ -4,6 +4,7 @@ Each walk opens every page and view once, on every second page also in a phone's
 window, language and theme, and all pairs of these come together; in each window axe-core examines each page.
 """
 
+import re
 from itertools import combinations, pairwise
 from operator import itemgetter
 
@@ -81,7 +82,7 @@ def views_of(page, declared):
 
 def open_page(page, declared, _):
     """Open a page from the side bar, which a phone may hide."""
-    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text=_(declared.title)).first
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text=re.compile(f"^{re.escape(_(declared.title))}$"))
     link.evaluate("element => element.click()")
     page.wait_for_function("name => location.pathname === `/${name}`", arg=declared.name)
     wait_until_done(page)

@@ -100,8 +100,8 @@ def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
         layer = int(choices.get(f"{page.name}_layer") or 1) - 1
         stack, options = choices.get(f"{page.name}_stack") or stacks[0], {option.name for option in view.options}
         part = choices.get(f"{page.name}_part_{stack}") or "self"
-        kind = KINDS.get(part) if "part" in options else None
-        return {"stack": stack, "kind": kind, "layer": layer if "layer" in options else None}
+        sublayer = KINDS.get(part) if "part" in options else None
+        return {"stack": stack, "kind": sublayer, "layer": layer if "layer" in options else None}
     return {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
-from visformer.analysis.methods import METHODS, Attribution, attribution, attribution_of
+from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
@@ -32,7 +32,8 @@ TITLES = {
     "gradient": N_("gradient × input, nats"),
     "masking": N_("hiding the token, nats"),
 }
-_SHARES = {"source": N_("source"), "prefix": N_("prefix")}
+_SHARES = (N_("source"), N_("prefix"))
+_SIDES: tuple[Where, ...] = ("cross", "decoder")
 
 
 def methods(setting: Setting) -> list[Panel]:
@@ -46,7 +47,7 @@ def methods(setting: Setting) -> list[Panel]:
         left out, and the first panel says why.
     """
     trace, gettext = setting.trace, setting.gettext
-    where = "cross" if setting.kind == "cross_attn" else setting.part
+    where: Any = "cross" if setting.kind == "cross_attn" else setting.part
     panels, reasons = [], []
     for name, method in METHODS.items():
         try:
@@ -100,14 +101,14 @@ def _rows(trace: Any, where: str) -> Labels:
 def _source_share(setting: Setting) -> Panel:
     """How much of each predicted word comes from the source, and how much from what is already written, by ALTI+."""
     gettext: Gettext = setting.gettext
-    parts = [attribution_of(setting.trace, method="alti+", stack=stack).value for stack in ("cross", "decoder")]  # type: ignore[arg-type]
+    parts = [attribution_of(setting.trace, method="alti+", stack=stack).value for stack in _SIDES]
     return Panel(
         name="shares",
         symbol="pattern",
         title=gettext(N_("where each word comes from, by ALTI+")),
         values=np.stack([part.sum(axis=1) for part in parts], axis=1).astype(np.float32),
         rows=_rows(setting.trace, "cross"),
-        columns=Labels(tuple(map(gettext, _SHARES.values())), "", places=False),
+        columns=Labels(tuple(map(gettext, _SHARES)), "", places=False),
         scale="weight",
     )
 
