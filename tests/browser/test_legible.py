@@ -81,7 +81,8 @@ def views_of(page, declared):
 
 def open_page(page, declared, _):
     """Open a page from the side bar, which a phone may hide."""
-    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text=_(declared.title)).first
+    title = page.get_by_text(_(declared.title), exact=True)  # a title may be part of another
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has=title).first
     link.evaluate("element => element.click()")
     page.wait_for_function("name => location.pathname === `/${name}`", arg=declared.name)
     wait_until_done(page)
