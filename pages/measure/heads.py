@@ -9,7 +9,7 @@ from visformer.errors import N_
 from visformer.pictures.heads import KNOWN, PAGE
 
 NO_EFFECT = N_("This model is an encoder: it predicts no next token, so its heads have no effect on one.")
-FORMULA = r"""&\sym{out}{\Delta_h} = L(\sym{heads}{O_h} \to 0 \ \text{or} \ \sym{heads}{\bar{O}_h}) - L \\[4pt]
+FORMULA = r"""&\sym{out}{\Delta_h} = L(\sym{heads}{O_h} \to 0 \ \text{or} \ \mathbb{E}\, \sym{heads}{O_h}) - L \\[4pt]
 &\sym{out}{I_h} = \mathbb{E}\, |\partial L / \partial \sym{heads}{g_h}|"""
 FORMULAS = {"known": r"\sym{out}{\mathrm{induction}_h} = \mathbb{E}_t\, \sym{pattern}{\alpha^h}_{t,\, t - p + 1}"}
 SOURCES = {"known": N_("Olsson et al. 2022")}

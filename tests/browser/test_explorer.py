@@ -34,7 +34,7 @@ from visformer.analysis.heads import SCORES, head_scores
 from visformer.pictures.style.theme import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
 from visformer.web.message import write_message
-from visformer.web.payload import pack
+from visformer.web.payload import HeadNotes, pack
 from visformer.web.selection import VIEWS as NAMES
 from visformer.web.selection import Selection
 from visformer.web.words import words
@@ -917,3 +917,18 @@ def test_a_message_after_the_view_was_removed_causes_no_error(page, bare):
     page.evaluate("document.querySelector('#host').firstElementChild.remove()")
     bare.update(made_up_trace(n_layers=1, n_heads=2))
     page.evaluate("explorer.view.destroy()")
+
+
+def test_a_known_head_has_its_label_and_heads_are_ordered_by_a_measured_effect(bare, trace):
+    effects = tuple((ENCODER, layer, head, layer - head / 8) for layer in range(3) for head in range(4))
+    notes = HeadNotes(effects=effects, labels=((ENCODER, 0, 0, "Positional head (−2)", 0.5, "how it was found"),))
+    page = bare.mount(trace, notes=notes)
+    label = page.locator(".vf-known")
+    assert label.inner_text() == "Positional head (−2)0.50"
+    assert label.get_attribute("title") == "how it was found"
+    assert page.locator(".vf-badge").last.inner_text() == "Effect0.000"
+    page.locator("select.vf-order").select_option("effect")
+    page.locator("canvas.vf-thumbs").click(position={"x": 10, "y": 10})
+    assert page.locator(".vf-place").inner_text() == "Layer 3 · Head 1", "the largest effect comes first"
+    assert not label.count(), "another head has no label"
+    assert not bare.problems

@@ -20,7 +20,7 @@ from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.trace import Trace
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
-from visformer.web.payload import pack, pack_rest
+from visformer.web.payload import HeadNotes, pack, pack_rest
 from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
 
 STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
@@ -400,3 +400,21 @@ def test_maps_take_twice_the_bytes_of_weights_in_every_budget():
     headers = [read_message(pack(trace))[0] for trace in traces]
     assert [header["resident"] for header in headers] == [True, False]
     assert [header["chunks"][0]["n"] for header in headers] == [1, 1]
+
+
+def test_what_is_known_of_heads_is_sent_with_those_that_the_trace_has():
+    trace = Trace.from_attention(["a", "b"], np.full((2, 2, 2, 2), 0.5))
+    notes = HeadNotes(
+        effects=(("encoder.self_attn", 1, 0, 0.25), ("encoder.self_attn", 9, 0, 1.0), ("decoder.self_attn", 0, 0, 2.0)),
+        labels=(
+            ("encoder.self_attn", 0, 1, "Positional head", 0.5, "found"),
+            ("decoder.self_attn", 0, 0, "x", 1.0, "y"),
+        ),
+    )
+    header, _ = read_message(pack(trace, notes=notes))
+    (stack,) = header["stacks"]
+    assert stack["values"]["effect"] == [[None, None], [0.25, None]] and "entropy" in stack["values"]
+    assert stack["labels"] == [{"layer": 0, "head": 1, "label": "Positional head", "score": 0.5, "about": "found"}]
+    assert [score["name"] for score in header["scores"]][-1] == "effect"
+    plain, _ = read_message(pack(trace))
+    assert "effect" not in plain["stacks"][0]["values"] and "labels" not in plain["stacks"][0]

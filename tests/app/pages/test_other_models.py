@@ -211,3 +211,12 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
             if page == "measure/heads" and not shows_something(app):  # of this model nothing has been measured before
                 button(app, "Measure").click().run()
             assert shows_something(app) or view in BEYOND.get(page, ()), (page, view)
+
+
+def test_an_encoder_has_no_effect_on_a_next_token_but_known_heads(start):
+    app = open_page(start("bert"), "measure/heads")
+    assert infos(app)[-1].startswith("This model is an encoder: it predicts no next token")
+    choose(app, "heads_view", "known")
+    button(app, "Measure").click().run()
+    assert captions(app, "Heads with a label: ")
+    assert picture_components(app)

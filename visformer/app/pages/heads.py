@@ -84,11 +84,17 @@ def _told(frames: "dict[str, pd.DataFrame]", method: str, table: Table) -> None:
     if method == "gradient":
         lines.append(_("Estimates by the gradient are always above 0."))
     else:
-        said = _("{told} of {heads} heads can be told from zero, at a level of 0.95 (outlined).")
-        lines.append(said.format(told=told_from_zero(frame), heads=heads))
+        said = _(
+            "{told} of {heads} heads can be told from zero, at a level of 0.95 (outlined); without any effect, about "
+            "{chance} would be."
+        )
+        chance = round((1 - frame.attrs["level"]) * heads)
+        lines.append(said.format(told=told_from_zero(frame), heads=heads, chance=chance))
     pairs = [("zero", "mean"), ("zero", "gradient"), ("mean", "gradient")]
     agree = [
-        f"{_(METHODS[a])} – {_(METHODS[b])}: {rank_correlation(frames[a], frames[b]):.2f}".replace("-", "−")
+        _("{a} – {b}: {r}").format(
+            a=_(METHODS[a]), b=_(METHODS[b]), r=f"{rank_correlation(frames[a], frames[b]):.2f}".replace("-", "−")
+        )
         for a, b in pairs
     ]
     said = _("Rank correlation of the methods, over {heads} heads: {pairs}.")

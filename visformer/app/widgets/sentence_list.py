@@ -62,6 +62,8 @@ def _check(line: int, source: str, target: str | None = None) -> None:
             raise TextError(
                 N_("Line {line} is too long: {n} tokens; at most {most} can be used."), line=line, n=n, most=most
             )
+    if model.info.kind == "decoder" and target is None and len(model.tokenize(source)) < 2:
+        raise TextError(N_("Line {line} is a single token: there is nothing to predict."), line=line)
 
 
 def choose(page: str) -> Chosen:
