@@ -69,8 +69,8 @@ _TEXT = {
     "rows_input": N_("input"),
     "rows_prediction": N_("prediction"),
     "rows_about": N_(
-        "The input of a decoder's row is one token, its prediction the next: by which of the two it is named, joined to "
-        "words and counted as special."
+        "The input of a decoder's row is one token, its prediction the next: by which of the two it is named, joined "
+        "to words and counted as special."
     ),
     "hidden": N_("weight hidden, mean over rows: {mass}"),
     "hidden_row": N_("weight hidden in this row: {mass}"),

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR
@@ -138,10 +137,15 @@ def methods(trace: Trace, bar: Any) -> None:
 
 def _compared(to: str) -> None:
     """Draw how the methods do, and say that none is best by every measure."""
-    _, (n, found) = boxes.gettext(), side_by_side.measures(to)
+    import pandas as pd  # the first picture does without
+
+    _, (sizes, found) = boxes.gettext(), side_by_side.measures(to)
     names = side_by_side.TITLES | {"random": N_("a random order")}
-    said = _("The same methods on {n} sentence pairs that a person aligned, each with an interval (0.95)")
-    title = said.format(n=n)
+    said = _(
+        "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
+        "each with its interval (0.95)"
+    )
+    title = said.format(hand=sizes["by hand"], grammar=sizes["grammar"])
     rows = [
         {_("method"): _(names[one.method]).format(layer=_("the last"))}
         | {_(label): _interval(one.values.get(name)) for name, label in side_by_side.MEASURES.items()}
@@ -151,9 +155,10 @@ def _compared(to: str) -> None:
     tables.draw(pd.DataFrame(rows), title=title)
     st.caption(
         _(
-            "Rows are read for the word that they predict. A low alignment error says that a method points to the "
-            "words that a person would link, not that it explains the model. Hiding tokens wins the curves by "
-            "construction: it has measured their first step. No method is best by every measure."
+            "Of an alignment error, lower is better; of methods of one layer, the layer was chosen on other pairs. "
+            "It says that a method points to the words that a person would link, not that it explains the model. "
+            "Hiding tokens wins the curves by construction: it has measured their first step. "
+            "No method is best by every measure."
         )
     )
 

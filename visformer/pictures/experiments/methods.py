@@ -122,14 +122,18 @@ class Measure:
 
 
 MEASURES = {
-    "error": N_("alignment error, lower is better"),
-    "deletion": N_("deletion, nats a word, lower is better"),
-    "insertion": N_("insertion, nats a word, higher is better"),
+    "by hand prediction": N_("alignment error by hand, row of the prediction"),
+    "by hand input": N_("by hand, row of the input"),
+    "grammar prediction": N_("alignment error in the grammar, row of the prediction"),
+    "grammar input": N_("in the grammar, row of the input"),
+    "deletion": N_("deletion (nats a word, lower is better)"),
+    "insertion": N_("insertion (nats a word, higher is better)"),
 }
+"""The measures, in the order of the table; of an alignment error, lower is better."""
 
 
-def measures(to: str) -> tuple[int, list[Measure]]:
-    """Return the number of sentence pairs, and how each method does on them: predictions, aligned by hand.
+def measures(to: str) -> tuple[dict[str, int], list[Measure]]:
+    """Return the number of sentence pairs of each set, and how each method does, with all heads of a layer together.
 
     Args:
         to: "zh" or "en".
@@ -137,9 +141,10 @@ def measures(to: str) -> tuple[int, list[Measure]]:
     rows = json.loads(SCORES.read_text(encoding="utf-8"))
     found: dict[str, dict[str, tuple[float, float, float]]] = {}
     for row in rows["alignment"]:
-        if (row["set"], row["to"], row["row"]) == ("by hand", to, "prediction") and row["choice"] != "head":
-            found.setdefault(row["method"], {})["error"] = row["error"], row["low"], row["high"]
+        if row["to"] == to and row["choice"] != "head":
+            found.setdefault(row["method"], {})[f"{row['set']} {row['row']}"] = row["error"], row["low"], row["high"]
     for row in rows["curves"]:
         if row["to"] == to:
             found.setdefault(row["method"], {})[row["curve"]] = row["height"], row["low"], row["high"]
-    return rows["curves"][0]["n"], [Measure(method, values) for method, values in found.items()]
+    sizes = {row["set"]: row["n"] for row in rows["alignment"]}
+    return sizes, [Measure(method, values) for method, values in found.items()]
