@@ -43,7 +43,8 @@ def test_panels_are_what_the_methods_give(kind, stack, where, names):
         ).value
         wanted = found / found.sum(axis=1, keepdims=True) if panel.name == "norm" else found
         np.testing.assert_allclose(panel.values, wanted, atol=1e-5)
-        assert panel.note.startswith(method.limit), "what it cannot say"
+        assert panel.note.startswith(f"{methods.FORMULAS[panel.name]}. ")
+        assert f"{method.about} {method.limit}" in panel.note, "its paper, and what it cannot say"
         assert (panel.scale == "signed") == method.signed
 
 

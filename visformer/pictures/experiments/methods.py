@@ -9,7 +9,7 @@ import numpy as np
 from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of
 from visformer.errors import N_, VisformerError
-from visformer.i18n import Gettext
+from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
 from visformer.pictures.registry.setting import Setting
 
@@ -31,6 +31,16 @@ TITLES = {
     "attention x gradient": N_("attention × gradient, all layers"),
     "gradient": N_("gradient × input, nats"),
     "masking": N_("hiding the token, nats"),
+}
+FORMULAS = {
+    "raw": "α[q,k]",
+    "norm": "‖Σₕ αₕ[q,k] vₕ[k] W_O,h‖",
+    "alti": "max(0, ‖y‖₁ − ‖y − T[q,k]‖₁)",
+    "rollout": "∏ (A + I) / 2",
+    "alti+": "∏ ALTI",
+    "attention x gradient": "max(0, A · ∂y/∂A)",
+    "gradient": "Σ (∂ log p / ∂e) · e",
+    "masking": "log p − log p(k hidden)",
 }
 _SHARES = (N_("source"), N_("prefix"))
 _SIDES: tuple[Where, ...] = ("cross", "decoder")
@@ -89,7 +99,7 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
         rows=_rows(trace, where),
         columns=columns,
         scale="weight" if is_share else "signed" if method.signed else "unsigned",
-        note=gettext(method.limit),
+        note=paragraph(f"{FORMULAS[method.name]}.", gettext(method.about), gettext(method.limit)),
     )
 
 
