@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import visformer as vf
 from visformer.adapters.base import TracedModel
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.pictures.heads import ALIGNMENT, METHODS, labelled, pruned, ranked
+from visformer.adapters.bundled import BUNDLED, TRANSLATOR, folder_of
+from visformer.analysis import bundled_trees, syntactic_heads
+from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
 from visformer.system.checksums import write_sums
 
 if TYPE_CHECKING:
@@ -39,13 +40,27 @@ def aligning(folder: Path) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def syntactic(model: TracedModel) -> list[dict[str, Any]]:
+    """Return the heads that follow a relation of the bundled trees better than the best fixed offset; [] elsewhere."""
+    if model.info.name != TRANSLATOR:
+        return []
+    found = syntactic_heads(model, bundled_trees(), to="zh")  # type: ignore[arg-type]
+    found = found[found["low"] > found["null_high"]]
+    return [
+        {"stack": row.stack, "layer": row.layer, "head": row.head, "label": row.label, "offset": 0, "score": row.score,
+         "first": float("nan"), "null": row.null, "null_high": row.null_high, "n": row.n,
+         "found": RELATIONS[row.relation]}
+        for row in found.itertuples() if row.relation in RELATIONS
+    ]  # fmt: skip
+
+
 def measured(model: TracedModel, folder: Path) -> dict[str, "pd.DataFrame"]:
     """Return all tables of a model."""
     import pandas as pd
 
     known = labelled(model)
     attrs = known.attrs
-    if more := aligning(folder):
+    if more := [*aligning(folder), *syntactic(model)]:
         known = pd.concat([pd.DataFrame(more), known], ignore_index=True)
         known.attrs |= attrs
     effects = {method: ranked(model, method=method) for method in METHODS}

@@ -22,6 +22,7 @@ from visformer.analysis.methods import METHODS, Attribution, Method, attribution
 from visformer.analysis.needs import needed
 from visformer.analysis.partners import Partners, token_partners
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
+from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "PatchingPair",
     "Score",
     "ShuffleEffect",
+    "Tree",
     "WeightEffects",
     "alignment",
     "alignment_error",
@@ -47,6 +49,7 @@ __all__ = [
     "attention_gradient",
     "attribution",
     "attribution_of",
+    "bundled_trees",
     "curve_scores",
     "deletion",
     "direct_attribution",
@@ -76,6 +79,7 @@ __all__ = [
     "row_distances",
     "row_entropy",
     "shuffle_effect",
+    "syntactic_heads",
     "token_partners",
     "told_from_zero",
     "weight_effects",

@@ -270,15 +270,15 @@ def _recorded(model: "TracedModel", method: str) -> tuple[str, ...]:
 
 def by_words(model: "Translator", values: NDArray[Any], pair: Aligned) -> dict[Row, Floats]:
     """Pool values of a forced pass, (…, row, source token), by both :data:`READINGS`: (…, target word, source word)."""
-    source = _word_matrix(model, pair.source_text, pair.source)
-    target = _word_matrix(model, pair.target_text, pair.target)
+    source = word_shares(model, pair.source_text, pair.source)
+    target = word_shares(model, pair.target_text, pair.target)
     return {
         reading: _pool(values[..., first : first + target.shape[1], :], source, target)
         for reading, first in READINGS.items()
     }
 
 
-def _word_matrix(model: "Translator", text: str, words: Sequence[str]) -> Floats:
+def word_shares(model: "Translator", text: str, words: Sequence[str]) -> Floats:
     """(word, token): the share of a token's characters that belongs to each word; the end token belongs to none."""
     tokens = model.tokenizer.spans(text)
     matrix = np.zeros((len(words), len(tokens)))

@@ -30,11 +30,28 @@ LABELS = {
     "previous token": N_("Previous token head"),
     "positional": N_("Positional head"),
     "alignment": N_("Alignment head"),
+    "syntactic": N_("Syntactic head"),
 }
 """Labels of known heads, with what they are called on screen."""
 
 ALIGNMENT = N_("1 − alignment error rate of the source word that a row reads most, on 50 pairs aligned by hand")
 """How the alignment head of the bundled translator was found; how the others are is in their table."""
+
+RELATIONS = {
+    "advmod": N_("reads from an adverb to its verb (advmod), in sentences with trees"),
+    "aux": N_("reads from an auxiliary to its verb (aux), in sentences with trees"),
+    "case": N_("reads from a preposition to its noun (case), in sentences with trees"),
+    "cop": N_("reads from “be” to the predicate (cop), in sentences with trees"),
+    "det": N_("reads from a determiner to its noun (det), in sentences with trees"),
+    "mark": N_("reads from a conjunction to the verb of its clause (mark), in sentences with trees"),
+    "nmod:poss": N_("reads from an owner to what is owned (nmod:poss), in sentences with trees"),
+    "nsubj": N_("reads from a subject to its verb (nsubj), in sentences with trees"),
+    "obj": N_("reads from an object to its verb (obj), in sentences with trees"),
+    "obl": N_("reads from an adverbial to its verb (obl), in sentences with trees"),
+    "obl:tmod": N_("reads from a time to its verb (obl:tmod), in sentences with trees"),
+    "xcomp": N_("reads from a dependent verb to the main verb (xcomp), in sentences with trees"),
+}
+"""How syntactic heads were found, by the relation."""
 
 _DIGITS = 3
 _STACKS = {stack.name: stack.label for stack in STACKS}
