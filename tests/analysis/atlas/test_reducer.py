@@ -11,7 +11,8 @@ from tests.analysis.atlas.corpus import SHAPE, corpus, reduced
 from visformer.analysis.atlas.examples import EXAMPLES
 from visformer.analysis.atlas.measures import measured, names
 from visformer.analysis.atlas.records import Record
-from visformer.analysis.atlas.reducer import FIELDS, OFFSETS, POSITIONS, Reducer
+from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer
+from visformer.analysis.atlas.schemas import FIELDS
 from visformer.analysis.heads import mean_head_scores
 from visformer.errors import TraceError
 from visformer.trace import Trace

@@ -64,18 +64,19 @@ class Sketch:
         excess = np.where(allowed, pattern - even[:, None], -np.inf).reshape(len(pattern), -1)  # (head, query * key)
         cells = excess.argmax(axis=1)
         strengths = excess[np.arange(len(cells)), cells]
-        for head in np.flatnonzero(strengths > self._least):
+        for head in np.flatnonzero(strengths > self._least).tolist():
             query, key = (int(i) for i in divmod(cells[head], n_keys))
             tokens = trace.tokens[queries][query], trace.tokens[keys][key]
             weight = float(pattern[head, query, key])
-            self._insert(head, [Example(float(strengths[head]), number, query, key, weight, *tokens, record)])
+            self.extend(head, [Example(float(strengths[head]), number, query, key, weight, *tokens, record)])
 
     def merge(self, other: "Sketch") -> None:
         """Add the examples of another part of the data."""
         for head, examples in enumerate(other._kept):
-            self._insert(head, examples)
+            self.extend(head, examples)
 
-    def _insert(self, head: int, examples: list[Example]) -> None:
+    def extend(self, head: int, examples: list[Example]) -> None:
+        """Add examples of one head."""
         kept = self._kept[head] = best([*self._kept[head], *examples])
         # Equal ones that come earlier in the data replace the last: parts are merged in any order.
         if len(kept) == EXAMPLES:

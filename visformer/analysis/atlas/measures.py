@@ -111,7 +111,8 @@ def _induction(tokens: tuple[str, ...]) -> NDArray[np.bool_] | None:
     kind = np.array([number[token] for token in tokens])
     after = np.zeros((len(kind), len(kind)), dtype=bool)
     after[:, 1:] = kind[:, None] == kind[:-1]  # (query, key): the key before this one has the row's token
-    return np.tril(after, k=0)  # the token that followed is not later than the row, itself at most
+    after &= np.tri(len(kind), dtype=bool)  # the token that followed is not later than the row, itself at most
+    return after
 
 
 def _heads(heads: tuple[int, ...], trace: Trace, side: str) -> NDArray[np.bool_] | None:
@@ -142,4 +143,5 @@ def _words(trace: Trace, side: str) -> NDArray[np.bool_]:
     """(word, token): whether a token belongs to a word; special tokens belong to none."""
     words, special = np.array(trace.words[side]), np.array(trace.special[side], dtype=bool)
     each = np.array([*dict.fromkeys(words[~special])])
-    return (each[:, None] == words) & ~special
+    belongs: NDArray[np.bool_] = (each[:, None] == words) & ~special
+    return belongs

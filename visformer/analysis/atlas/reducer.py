@@ -9,6 +9,7 @@ from visformer.analysis.atlas.examples import Sketch
 from visformer.analysis.atlas.measures import measured as measure
 from visformer.analysis.atlas.measures import names
 from visformer.analysis.atlas.records import Record
+from visformer.analysis.atlas.schemas import FIELDS
 from visformer.analysis.heads import require_alike
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS, Stack, shape_of
@@ -18,9 +19,6 @@ OFFSETS = 16
 
 POSITIONS = 64
 """Positions with an entropy of their own; the last has all later ones, too."""
-
-FIELDS = ("rows", "total", "texts", "means", "squares")
-"""Of each statistic: rows, their total, texts with such rows, and the sums of their means and of the means' squares."""
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +37,8 @@ class Sums:
     layers: tuple[int, ...]
     n_heads: int
     texts: int = 0
-    measures: Floats = field(init=False)  # (measure, field, layer, head)
-    offsets: Floats = field(init=False)  # (weight | pairs, layer, head, offset); cross-attention has none
+    measures: Floats = field(init=False)  # (measure, field, layer, head), see FIELDS
+    offsets: Floats = field(init=False)  # (weight | cells, layer, head, offset); cross-attention has none
     positions: Floats = field(init=False)  # (entropy | rows, layer, head, position)
     examples: Sketch = field(init=False)
 
