@@ -10,10 +10,10 @@ import click
 from visformer.cli.running import MODEL_HELP, complete_model, with_default
 
 if TYPE_CHECKING:
-    from visformer.analysis.atlas.build import Progress
+    from visformer.analysis.atlas.run import Progress
 
 _FROM_1 = click.IntRange(min=1)
-_SHARD = 1000  # of visformer.analysis.atlas.build, which takes long to import
+_SHARD = 1000  # of visformer.analysis.atlas.run, which takes long to import
 
 
 @click.command()

@@ -222,7 +222,7 @@ def _json_lines(path: Path, columns: Columns) -> Iterator[Row]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
-                yield Broken(str(path), number, f"not JSON: {error}")
+                yield Broken(str(path), number, f"not JSON: {getattr(error, 'msg', error)}")
                 continue
             if isinstance(value, str):
                 value = {"text": value}

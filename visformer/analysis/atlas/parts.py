@@ -14,7 +14,7 @@ import numpy as np
 from visformer.analysis.atlas.examples import Example
 from visformer.analysis.atlas.records import Broken, Record, Row, digest
 from visformer.analysis.atlas.reducer import Reducer, Sums
-from visformer.analysis.atlas.schemas import FIELDS, VERSION, part_schema
+from visformer.analysis.atlas.schemas import FIELDS, part_schema
 from visformer.errors import N_, TraceError, VisformerError
 
 if TYPE_CHECKING:  # torch; pyarrow, which takes long
@@ -51,7 +51,7 @@ class About:
     data: str
     shard: int
     version: str
-    schema: int = VERSION
+    schema: int
 
 
 @dataclass(frozen=True)

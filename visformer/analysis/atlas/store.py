@@ -4,8 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from visformer.analysis.atlas import schemas
 from visformer.analysis.atlas.parts import About, Part, Task, about_of, read_part, to_parquet
-from visformer.analysis.atlas.schemas import VERSION
 from visformer.errors import N_, DataError
 from visformer.system.files import write_whole
 
@@ -113,7 +113,7 @@ def read_table(path: Path) -> "pyarrow.Table":
     except ArrowException as error:
         raise _damaged(path, error) from error
     said = about_of(table.schema.metadata)
-    if said is None or said.get("schema") != VERSION:
+    if said is None or said.get("schema") != schemas.VERSION:
         raise DataError(N_("{path} is no part of an atlas of this version of visformer."), path=path)
     return table
 

@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from visformer.analysis.atlas import schemas
 from visformer.analysis.atlas.data import Data
 from visformer.analysis.atlas.parts import About, Task, fingerprint, measure
 from visformer.analysis.atlas.records import Broken, Record, Row
@@ -74,7 +75,7 @@ def build(
     """
     data = Data(data) if isinstance(data, str) else data
     _require_fitting(model, data, effects)
-    about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION)
+    about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION, schemas.VERSION)
     store = Store(Path(out), about)
     first: list[Record] = []  # for effects
     done = 0
