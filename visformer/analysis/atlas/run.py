@@ -82,7 +82,7 @@ def build(
 
     def missing() -> Iterator[Task]:
         nonlocal done
-        for task in _tasks(islice(data.rows(), limit), shard):
+        for task in tasks_of(data, limit, shard):
             first.extend(row for row in task.rows[: effects and None] if isinstance(row, Record) and effects)
             del first[effects:]
             if store.holds(task):
@@ -115,7 +115,9 @@ def _require_fitting(model: "TracedModel", data: Data, effects: int) -> None:
         raise VisformerError(N_("{name} takes no pair: only an encoder does."), name=model.info.name)
 
 
-def _tasks(rows: Iterator[Row], size: int) -> Iterator[Task]:
+def tasks_of(data: Data, limit: int | None, size: int) -> Iterator[Task]:
+    """Yield the shards of the data."""
+    rows: Iterator[Row] = islice(data.rows(), limit)
     for index, chunk in enumerate(iter(lambda: list(islice(rows, size)), [])):
         yield Task(index, index * size, chunk)
 
@@ -129,12 +131,11 @@ def _merged(store: Store, n_shards: int, strict: bool) -> tuple[Reducer, list[Br
         merged.merge(part.sums)
         broken += part.broken
     if strict and broken:  # of an earlier run without it
-        raise DataError(N_("{row} (--strict)"), row=str(broken[0]))
+        raise broken[0].error()
     if not merged.sums:
-        why = str(broken[0]) if broken else ""
         source = store.about.data
         if broken:
-            raise DataError(N_("None of the rows of {source} can be used: {why}"), source=source, why=why)
+            raise DataError(N_("No row of {source} can be used: {why}"), source=source, why=broken[0].error())
         raise DataError(N_("{source} holds no text."), source=source)
     return merged, broken
 

@@ -52,8 +52,8 @@ class Store:
         said = about_of(_schema(path).metadata)
         self._require_ours(path, said)
         if said is None or said.get("digest") != task.digest:
-            raise self._other(path, N_("of other data than rows {first} to {last}").format(
-                first=task.first + 1, last=task.first + len(task.rows)))  # fmt: skip
+            first, last = task.first + 1, task.first + len(task.rows)
+            raise _other(path, DataError(N_("of other data than rows {first} to {last}"), first=first, last=last))
         return True
 
     def write(self, index: int, content: bytes) -> None:
@@ -76,19 +76,20 @@ class Store:
 
     def _require_ours(self, path: Path, said: dict[str, Any] | None) -> None:
         if said is None:
-            raise self._other(path, N_("no part of an atlas"))
+            raise _other(path, DataError(N_("no part of an atlas")))
         ours = asdict(self.about)
         for name, what in _WHAT.items():
             if said.get(name) != ours[name]:
-                told = what.format(theirs=said.get(name), ours=ours[name], model=said.get("model"))
-                raise self._other(path, told)
+                values = {"theirs": said.get(name), "ours": ours[name], "model": said.get("model")}
+                raise _other(path, DataError(what, **values))
 
-    def _other(self, path: Path, what: str) -> DataError:
-        return DataError(
-            N_("{path} is {what}: choose another folder with --out, or delete this one. Nothing was overwritten."),
-            path=path,
-            what=what,
-        )
+
+def _other(path: Path, what: DataError) -> DataError:
+    return DataError(
+        N_("{path} is {what}: choose another folder with --out, or delete this one. Nothing was overwritten."),
+        path=path,
+        what=what,
+    )
 
 
 def _schema(path: Path) -> "pyarrow.Schema":
