@@ -8,6 +8,7 @@ of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attentio
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -194,6 +195,7 @@ def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np
     return np.array([flag or _is_punctuation(token) for token, flag in zip(tokens, special, strict=True)], dtype=bool)
 
 
+@lru_cache(maxsize=1 << 16)  # a corpus has the same tokens again and again
 def _is_punctuation(token: str) -> bool:
     text = token.strip()
     return bool(text) and all(unicodedata.category(character).startswith("P") for character in text)

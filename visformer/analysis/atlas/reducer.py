@@ -58,9 +58,13 @@ class Sums:
         pattern = np.stack([layer.value for layer in layers.values()])  # (layer, head, query, key)
         self.texts += 1
         found = measure(record, trace, layers, pattern)
-        for name, (total, rows) in found.totals.items():
-            mean = np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
-            self.measures[self.names.index(name)] += np.stack([rows, total, rows > 0, mean, mean * mean])
+        totals = np.zeros((len(self.names), 2, len(self.layers), self.n_heads))
+        for name, both in found.totals.items():
+            totals[self.names.index(name)] = both
+        total, rows = totals[:, 0], totals[:, 1]  # each (measure, layer, head)
+        mean = total / np.maximum(rows, 1)
+        for i, values in enumerate((rows, total, (rows > 0).astype(np.float64), mean, mean * mean)):
+            self.measures[:, i] += values
         self._at(self.positions, np.stack([found.entropy, found.rows]))
         if kind == "self_attn":
             self.offsets += _by_offset(pattern)
@@ -93,12 +97,13 @@ def _by_offset(pattern: NDArray[np.float32]) -> Floats:
     width = 2 * n - 1  # as many to a row: each is one further to the right, keys at one offset are in one column
     shifted = padded.reshape(*heads, -1)[..., : n * width].reshape(*heads, n, width)
     offset = np.arange(1 - n, n)
-    each = shifted.sum(axis=-2, dtype=np.float64), np.broadcast_to(n - abs(offset), (*heads, width))
     result = np.zeros((2, *heads, 2 * OFFSETS + 1))
-    near = abs(offset) <= OFFSETS
-    result[..., offset[near] + OFFSETS] = np.stack(each)[..., near]
-    result[..., 0] += np.stack(each)[..., offset < -OFFSETS].sum(axis=-1)
-    result[..., -1] += np.stack(each)[..., offset > OFFSETS].sum(axis=-1)
+    for sums, each in zip(result, (shifted.sum(axis=-2, dtype=np.float64), n - abs(offset)), strict=True):
+        middle = each[..., abs(offset) <= OFFSETS]
+        first = OFFSETS - middle.shape[-1] // 2
+        sums[..., first : first + middle.shape[-1]] = middle
+        sums[..., 0] += each[..., offset < -OFFSETS].sum(axis=-1)
+        sums[..., -1] += each[..., offset > OFFSETS].sum(axis=-1)
     return result
 
 
