@@ -12,7 +12,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test test-unit test-browser test-deploy parity lint format audit lock fuzz docs bench load train clean distclean
+.PHONY: help run install dev test test-unit test-browser test-deploy parity ray lint format audit lock fuzz docs bench load train clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,11 @@ parity: ## compare with captum and TransformerLens, in an environment of its own
 	"$(PYTHON)" -m venv build/parity
 	build/parity/bin/python -m pip install --quiet -r requirements.txt -r requirements-hf.txt -r requirements-parity.txt
 	OMP_NUM_THREADS=1 build/parity/bin/python -m pytest tests/parity/others
+
+ray: ## test the atlas on a Ray cluster of two nodes, in an environment of its own
+	"$(PYTHON)" -m venv build/ray
+	build/ray/bin/python -m pip install --quiet -r requirements.txt -r requirements-ray.txt hypothesis pytest psutil
+	OMP_NUM_THREADS=1 build/ray/bin/python -m pytest -W default tests/analysis/atlas/cluster
 
 lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/ruff check .

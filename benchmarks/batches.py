@@ -13,14 +13,14 @@ from benchmarks.peers.minilm import Encoder
 LENGTHS = range(17, 49)
 """Tokens of each text, 32.5 on average; together they are one batch."""
 
-_WORDS = "the book that she gave him yesterday was not on the table because he took it home".split()
+WORDS = "the book that she gave him yesterday was not on the table because he took it home".split()
 
 
 def rows(effort: Effort) -> Iterator[Row]:
     """Yield all rows: what a batch costs beside transformers' own, and what it saves."""
     theirs = Encoder()
     ours = visformer.wrap(Encoder().model, theirs.tokenizer)
-    texts = [" ".join(islice(cycle(_WORDS), n - 2)) for n in LENGTHS]  # each word is a token, with [CLS] and [SEP]
+    texts = [" ".join(islice(cycle(WORDS), n - 2)) for n in LENGTHS]  # each word is a token, with [CLS] and [SEP]
 
     @torch.inference_mode()
     def plain() -> tuple[torch.Tensor, ...]:

@@ -5,7 +5,7 @@ import ast
 import pytest
 import torch
 
-from benchmarks import batches, models, subjects, untapped, whole_model
+from benchmarks import atlas, batches, models, subjects, untapped, whole_model
 from benchmarks.measure import QUICK
 from tests.support import tiny_tokenizer, tiny_translator
 
@@ -60,3 +60,8 @@ def test_the_whole_model_is_measured_with_sentences_of_their_length_and_its_own_
 def test_a_batch_of_ours_and_of_transformers_record_the_same_patterns():
     rows = list(batches.rows(QUICK))  # raises if they differ
     assert [row.goal for row in rows] == [1.25, 0.7]
+
+
+def test_an_atlas_and_bare_passes_see_the_same_weights():
+    rows = list(atlas.rows(QUICK))  # raises if they differ
+    assert [row.goal for row in rows] == [1.5, 1.5]

@@ -25,6 +25,7 @@ WITHOUT_PICTURE = {
     "deploy.md",
     "effects.md",
     "load.md",
+    "scale.md",
     "tensors.md",
 }  # a server or a table has nothing to show
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -6,9 +6,10 @@ The public names below are imported on first use (PEP 562), so that ``import vis
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer.system.version import VERSION
 from visformer.trace import display
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _PUBLIC = {
     "TransformerConfig": "visformer.model.config",

@@ -3,6 +3,7 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
+from visformer.analysis import atlas
 from visformer.analysis.comparing import head_differences, head_similarity, match_heads, row_distances
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
 from visformer.analysis.curves import curve_scores, deletion, insertion
@@ -46,6 +47,7 @@ __all__ = [
     "alignment_error",
     "alti",
     "alti_plus",
+    "atlas",
     "attention_gradient",
     "attribution",
     "attribution_of",

@@ -8,13 +8,14 @@ of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attentio
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from visformer.errors import N_, TraceError
-from visformer.trace import Trace
+from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import ranges, shape_of
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
@@ -22,8 +23,11 @@ Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 _BLOCK = 1 << 16
 """Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
 
-_ROWS = "rows"
+ROWS = "rows"
 """The number of rows that are not fully masked, beside the totals of the scores."""
+
+BY_ROW = "entropy by row"
+"""The entropy of each row, which a text of another length has no counterpart of, beside the totals of the scores."""
 
 
 @dataclass(frozen=True)
@@ -122,25 +126,44 @@ def mean_head_scores(
     before = None
     for trace in [traces] if isinstance(traces, Trace) else traces:
         layers = trace.layers(stack, attention)
-        one = next(iter(layers.values()))
-        if one.name.endswith(".map"):
-            raise TraceError(
-                N_("{name} holds any numbers: only attention weights have scores of heads."), name=one.name
-            )
-        given = f"{ranges(layers)} × {shape_of(layers)[1]}"
-        if given != (before := before or given):
-            raise TraceError(
-                N_("Traces of one model belong together: one has layers (from 0) × heads {given}, others {before}."),
-                given=given,
-                before=before,
-            )
-        queries, keys = (str(axis.side) for axis in one.axes[1:])
-        marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
-        totals = _totals([layer.value for layer in layers.values()], marks)
+        before = require_alike(layers, before)
+        totals = row_totals(trace, layers)
+        del totals[BY_ROW]
         sums = {name: total + sums.get(name, 0.0) for name, total in totals.items()}
     if not sums:
         raise TraceError(N_("There are no traces to score: none came, or an earlier loop has used them up."))
     return _means(sums)
+
+
+def require_alike(layers: Mapping[int, TracedTensor], before: str | None) -> str:
+    """Require attention weights with the layers and heads of the Trace before; return these in words.
+
+    Raises:
+        TraceError: they differ in layers or heads, or hold maps.
+    """
+    one = next(iter(layers.values()))
+    if one.name.endswith(".map"):
+        raise TraceError(N_("{name} holds any numbers: only attention weights have scores of heads."), name=one.name)
+    given = f"{ranges(layers)} × {shape_of(layers)[1]}"
+    if before is not None and given != before:
+        raise TraceError(
+            N_("Traces of one model belong together: one has layers (from 0) × heads {given}, others {before}."),
+            given=given,
+            before=before,
+        )
+    return given
+
+
+def row_totals(trace: Trace, layers: Mapping[int, TracedTensor]) -> dict[str, npt.NDArray[np.float64]]:
+    """Sum each score over the rows of one Trace: (layer, head), with ROWS; BY_ROW: (layer, head, query).
+
+    Args:
+        trace: its tokens.
+        layers: its patterns of one attention, by layer.
+    """
+    queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
+    marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
+    return _totals([layer.value for layer in layers.values()], marks)
 
 
 def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
@@ -172,6 +195,7 @@ def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np
     return np.array([flag or _is_punctuation(token) for token, flag in zip(tokens, special, strict=True)], dtype=bool)
 
 
+@lru_cache(maxsize=1 << 16)  # a corpus has the same tokens again and again
 def _is_punctuation(token: str) -> bool:
     text = token.strip()
     return bool(text) and all(unicodedata.category(character).startswith("P") for character in text)
@@ -213,30 +237,33 @@ def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
 
 
 def _totals(layers: Sequence[Floats] | Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of each head, summed over its rows, (layer, head), and the number of rows."""
+    """Compute each score of each head, summed over its rows, (layer, head), ROWS, and BY_ROW."""
     blocks = [_block_totals(block, marks) for block in _blocks(layers)]
     shape = (len(layers), len(layers[0]))
-    return {name: np.concatenate([block[name] for block in blocks]).reshape(shape) for name in blocks[0]}
+    joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    return {name: total.reshape(*shape, *total.shape[1:]) for name, total in joined.items()}
 
 
 def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:
     """Divide by the number of rows; NaN without one. Scores in menu order."""
-    rows = totals[_ROWS]
+    rows = totals[ROWS]
     mean = np.divide(1.0, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
     return {score.name: totals[score.name] * mean for score in SCORES if score.name in totals}
 
 
 def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of these heads, summed over rows, (head,)."""
+    """Compute each score of these heads, summed over rows, (head,), and the entropy of each row, (head, query)."""
     weights = block.astype(np.float64)
     n_heads, n_queries, n_keys = weights.shape
     sums = (weights.reshape(-1, n_keys) @ marks.columns).reshape(n_heads, n_queries, 4)
     mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (head, query)
     diagonal = weights[:, np.arange(n_queries), marks.on_diagonal].sum(axis=1)
+    entropy = row_entropy(block).astype(np.float64)
     # Fully masked rows contribute nothing to these sums.
     totals = {
-        _ROWS: (mass > 0).sum(axis=1).astype(np.float64),
-        "entropy": row_entropy(block).sum(axis=1, dtype=np.float64),
+        ROWS: (mass > 0).sum(axis=1).astype(np.float64),
+        "entropy": entropy.sum(axis=1),
+        BY_ROW: entropy,
         "first": first.sum(axis=1),
         "diagonal": diagonal,
         "separator": separator.sum(axis=1),

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from visformer import __version__
-from visformer.cli import doctor, export, lesson, running, training
+from visformer.cli import atlas, doctor, export, lesson, running, training
 from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
 
@@ -61,6 +61,7 @@ def main() -> None:
 for _command in (
     running.run,
     export.trace,
+    atlas.atlas,
     export.export,
     lesson.lesson,
     training.train,

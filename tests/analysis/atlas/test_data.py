@@ -1,0 +1,205 @@
+"""Every format gives the same rows; a broken row is named and the others are read."""
+
+import io
+import json
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import ipc, parquet
+
+from visformer.analysis.atlas.data import FORMATS, Columns, Data
+from visformer.analysis.atlas.records import Broken, Record, digest
+from visformer.errors import DataError
+
+TEXTS = ("I went to school.", '他说："好", 再见。', "a\u2028b", "é")
+
+
+def lines(texts):
+    return "".join(text + "\n" for text in texts).encode()
+
+
+def as_csv(texts):
+    return lines(["id,text", *(f'{i},"{text.replace(chr(34), chr(34) * 2)}"' for i, text in enumerate(texts))])
+
+
+def arrow(open_file):
+    def made(texts):
+        sink = io.BytesIO()
+        table = pa.table({"id": range(len(texts)), "text": texts})
+        with open_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=3)
+        return sink.getvalue()
+
+    return made
+
+
+def as_parquet(texts):
+    sink = io.BytesIO()
+    parquet.write_table(pa.table({"text": texts, "n": range(len(texts))}), sink)
+    return sink.getvalue()
+
+
+WRITTEN = {
+    "a.txt": lines,
+    "bom.txt": lambda texts: b"\xef\xbb\xbf" + lines(texts),
+    "crlf.txt": lambda texts: lines(texts).replace(b"\n", b"\r\n"),
+    "a.tsv": lambda texts: lines(f"{text}\tthe other column" for text in texts),
+    "header.tsv": lambda texts: lines(["id\ttext", *(f"{i}\t{text}" for i, text in enumerate(texts))]),
+    "a.csv": as_csv,
+    "a.jsonl": lambda texts: lines(json.dumps({"text": text, "n": 1}) for text in texts),
+    "strings.ndjson": lambda texts: lines(map(json.dumps, texts)),
+    "a.parquet": as_parquet,
+    "stream.arrow": arrow(ipc.new_stream),
+    "file.arrow": arrow(ipc.new_file),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_format_gives_the_same_texts(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(WRITTEN[name](TEXTS))
+    data = Data(str(path))
+    rows = list(data.rows())
+    assert [row.text for row in rows] == [*TEXTS]
+    first = 2 if name in ("header.tsv", "a.csv") else 1
+    assert [(row.file, row.line) for row in rows] == [(str(path), first + i) for i in range(4)]
+    assert data.count() == 4 + first - 1  # a header is one more
+
+
+def test_every_format_is_tested():
+    assert {name[name.index(".") :] for name in WRITTEN} == FORMATS.keys()
+
+
+BROKEN = {
+    "a.txt": (b"one\n\n\xff\xfe\ntwo\n", {3: "text is not UTF-8"}),
+    "a.tsv": (b"text\tid\none\t1\n\t2\ntwo\t3\n", {3: "no text"}),
+    "short.tsv": (b"id\ttext\n1\tone\n2\n3\ttwo\n", {3: "1 columns, 2 are needed"}),
+    "a.csv": (b'text,id\none,1\n"a"b,2\ntwo,3\n', {3: "not a row of a table: ',' expected after '\"'"}),
+    "a.jsonl": (
+        b'{"text": "one"}\n{"text"\n[1]\n{"n": 1, "m": 2}\n{"text": 3}\n{"text": "\\ud800"}\n"two"\n',
+        {
+            2: "not JSON: Expecting ':' delimiter",
+            3: "neither a JSON object nor a text, but list",
+            4: "no text: it has n, m, not text, sentence, source",
+            5: "text is not a text, but int",
+            6: "text is not UTF-8",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_row_is_named_and_the_others_are_read(name, tmp_path):
+    content, expected = BROKEN[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    rows = list(Data(str(path)).rows())
+    assert [row.text for row in rows if isinstance(row, Record)] == ["one", "two"]
+    assert {row.line: row.reason for row in rows if isinstance(row, Broken)} == expected
+    assert {row.file for row in rows} == {str(path)}
+
+
+def test_an_empty_cell_of_a_table_with_types_is_a_broken_row(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": ["one", None, " ", "two"], "target": ["", "b", "c", "d"]}), path)
+    rows = list(Data(str(path)).rows())
+    assert [(type(row), row.line) for row in rows] == [(Record, 1), (Broken, 2), (Broken, 3), (Record, 4)]
+    assert rows[0].target is None
+    assert rows[3].target == "d"
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path):
+    """As datasets writes one: streams in numbered files, one folder for each split, and JSON beside them."""
+    for split, texts in (("train", ["c", "d"]), ("test", ["a", "b"])):
+        folder = tmp_path / split
+        folder.mkdir()
+        for i, text in enumerate(texts):
+            (folder / f"data-{i:05}-of-00002.arrow").write_bytes(arrow(ipc.new_stream)([text]))
+        (folder / "state.json").write_text("{}")
+        (folder / "dataset_info.json").write_text("{}")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "a.txt").write_text("no")
+    data = Data(str(tmp_path))
+    assert [row.text for row in data.rows()] == ["a", "b", "c", "d"]
+    assert data.count() == 4
+
+
+def test_standard_input_has_one_text_a_line(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\n\n\xff\ntwo")))
+    rows = list(Data("-").rows())
+    assert [row.line for row in rows] == [1, 3, 4]
+    assert isinstance(rows[1], Broken)
+    assert Data("-").count() is None
+
+
+COLUMNS = [
+    ("pairs.tsv", "I go.\t我去。\n", Columns(target="2"), Record("", 1, "I go.", "我去。")),
+    ("named.tsv", "zh\ten\n我去。\tI go.\n", Columns(text="en", target="zh"), Record("", 2, "I go.", "我去。")),
+    ("a.csv", "sentence,pair\na,b\n", Columns(), Record("", 2, "a", pair="b")),
+    (
+        "tree.tsv",
+        "text\theads\talignment\na b\t2 0\t0-0 1-1\n",
+        Columns(),
+        Record("", 2, "a b", heads=(2, 0), alignment=((0, 0), (1, 1))),
+    ),
+    ("a.jsonl", '{"source": "a b", "heads": [2, 0]}\n', Columns(), Record("", 1, "a b", heads=(2, 0))),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "expected"), COLUMNS)
+def test_columns_are_chosen_by_name_by_number_or_by_default(name, content, columns, expected, tmp_path):
+    path = tmp_path / name
+    path.write_text(content)
+    (row,) = Data(str(path), columns).rows()
+    assert row == Record(str(path), *[getattr(expected, field) for field in ("line", "text", "target", "pair", "heads",
+                                                                               "alignment")])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("heads", "alignment"), [("2 x", ""), ("9 0", ""), ("", "0"), ("", "0-0-0"), ("", "a-b"), ("", "-1-0")]
+)
+def test_a_tree_or_links_that_cannot_be_read_are_a_broken_row(heads, alignment, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"text\theads\talignment\na b\t{heads}\t{alignment}\n")
+    (row,) = Data(str(path)).rows()
+    assert isinstance(row, Broken)
+    assert "not such as" in row.reason
+
+
+REFUSED = [
+    ("none.txt", None, Columns(), "There is no file or folder .*none.txt"),
+    ("a.doc", "a", Columns(), "a.doc does not say by its ending what it is: rename it to end in .txt"),
+    ("a.csv", "id,words\n1,a\n", Columns(text="text"), "a.csv has no column text: it has id, words"),
+    ("a.parquet", "PAR1 is not enough", Columns(), "a.parquet cannot be read: "),
+    ("a.arrow", "no", Columns(), "a.arrow cannot be read: "),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "columns", "message"), REFUSED)
+def test_what_cannot_be_read_at_all_is_refused_in_one_line(name, content, columns, message, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=message) as error:
+        list(Data(str(tmp_path / name), columns).rows())
+    assert "\n" not in str(error.value)
+
+
+def test_several_columns_of_texts_are_not_guessed_between(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"en": ["a"], "zh": ["b"], "n": [1]}), path)
+    with pytest.raises(DataError, match="has the columns en, zh: say with --text which"):
+        list(Data(str(path)).rows())
+
+
+def test_a_folder_without_data_is_refused(tmp_path):
+    (tmp_path / "README.md").write_text("no data")
+    with pytest.raises(DataError, match=r"holds no data: no file in it ends in \.txt, \.tsv"):
+        Data(str(tmp_path)).count()
+
+
+def test_the_digest_is_of_what_rows_say_not_of_where_they_are():
+    one, moved = [Record("a", 1, "x"), Broken("a", 2, "no")], [Record("b", 7, "x"), Broken("b", 8, "other")]
+    assert digest(one) == digest(moved)
+    others = [Record("a", 1, "y")], [Record("a", 1, "x", "y")], [Record("a", 1, "x", None, "y")], [Record("a", 1, "xy")]
+    assert len({digest(rows) for rows in (one, one[:1], *others)}) == 6

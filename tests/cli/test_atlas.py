@@ -1,0 +1,163 @@
+"""visformer atlas: from a file to a folder of tables; interrupted, resumed, refused."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support import tiny_gpt, tiny_tokenizer
+from visformer.analysis.atlas import Atlas
+from visformer.cli import main
+from visformer.model.checkpoints import save_checkpoint
+
+WORDS = "I went to school . She likes the school .".split()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "m"
+    save_checkpoint(folder, tiny_gpt().module, tiny_tokenizer())
+    return str(folder)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return written(tmp_path / "texts.tsv", 40)
+
+
+def written(path, n):
+    rng = random.Random(0)
+    path.write_text("".join(f"{' '.join(rng.choices(WORDS, k=8))}\t{i}\n" for i in range(n)))
+    return str(path)
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(main, ["atlas", *map(str, arguments)], input=stdin)
+
+
+def shards(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).rglob("*.parquet")}
+
+
+def test_a_table_becomes_an_atlas(data, model):
+    result = run("--data", data, "--model", model, "--out", "atlas", "--shard", 15)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "Atlas(m: 4 heads, 40 texts, 0 skipped)\nWritten to atlas\n"
+    assert "40/40" in result.stderr
+    assert "rows/s" in result.stderr
+    atlas = Atlas.read("atlas")
+    assert atlas.about["data"] == data
+    assert len(atlas.heads) == 4
+
+
+def test_standard_input_and_a_limit(model, data):
+    result = run("--data", "-", "--model", model, "--out", "atlas", "--limit", 3, stdin="I went\n\nto\nschool\nI\n")
+    assert result.exit_code == 0, result.output
+    assert Atlas.read("atlas").heads["texts"].max() == 3
+
+
+def test_broken_rows_are_named_and_the_exit_code_is_that_of_success(model, data):
+    lines = Path(data).read_text().splitlines()
+    lines[4] = "school " * 50
+    Path(data).write_text("\n".join([*lines, *("\tno text" for _ in range(12))]))
+    result = run("--data", data, "--model", model, "--out", "atlas")
+    assert result.exit_code == 0, result.output
+    assert f"Skipped {data}, line 5: The text is 51 tokens long and the limit is 32" in result.stderr
+    assert f"Skipped {data}, line 41: no text" in result.stderr
+    assert "... 13 rows were skipped; atlas/broken.parquet names all." in result.stderr
+    strict = run("--data", data, "--model", model, "--out", "strict", "--strict")
+    assert strict.exit_code == 1
+    assert strict.stderr.splitlines()[-1].startswith(f"Error: {data}, line 41: no text")  # read before line 5 is run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--data", "none.txt"), 1, "none.txt."),
+        (("--data", "texts.tsv", "--text", "words"), 1, "texts.tsv has no column words: it has "),
+        (("--data", "texts.tsv", "--pair", "2"), 1, "m takes no pair: only an encoder does."),
+        (("--data", "texts.tsv", "--shard", "0"), 2, "Invalid value for '--shard'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(arguments, code, message, model, data):
+    result = run(*arguments, "--model", model, "--out", "atlas")
+    assert result.exit_code == code
+    assert message in result.stderr.splitlines()[-1]
+    assert not Path("atlas").exists()
+
+
+def test_a_folder_with_another_atlas_is_left_as_it_is(model, data, tmp_path):
+    assert run("--data", data, "--model", model, "--out", "atlas").exit_code == 0
+    before = shards("atlas")
+    save_checkpoint(tmp_path / "n", tiny_gpt(seed=3).module, tiny_tokenizer())
+    result = run("--data", data, "--model", tmp_path / "n", "--out", "atlas")
+    assert result.exit_code == 1
+    assert "is of another model (m): choose another folder with --out" in result.stderr.splitlines()[-1]
+    assert shards("atlas") == before
+
+
+@pytest.mark.parametrize(("code", "message"), [(errno.ENOSPC, "No space left on device"), (errno.EACCES, "Permission")])
+def test_a_full_disk_and_a_lack_of_permission_leave_whole_shards(code, message, model, data, monkeypatch):
+    written, write = [], Path.write_bytes
+
+    def fails(path, content):
+        written.append(path)
+        if len(written) > 2:
+            write(path, content[:100])
+            raise OSError(code, os.strerror(code), str(path))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", fails)
+    result = run("--data", data, "--model", model, "--out", "atlas", "--shard", 10)
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert "00002.parquet" in last
+    assert message in last
+    monkeypatch.undo()
+    assert sorted(path.name for path in Path(data).parent.joinpath("atlas").rglob("*.p*")) == [
+        "00000.parquet",
+        "00001.parquet",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_was_stopped_resumes_with_the_same_bytes(how, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = written(tmp_path / "texts.tsv", 1500)
+    command = [sys.executable, "-m", "visformer", "atlas", "--data", data, "--model", model, "--shard", "50", "--out"]
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    running = subprocess.Popen([*command, "a"], env=environment, stderr=subprocess.PIPE, text=True)
+    while not Path("a/shards/00002.parquet").exists():
+        time.sleep(0.02)
+    running.send_signal(how)
+    told = running.communicate(timeout=60)[1]
+    if how == signal.SIGINT:
+        assert running.returncode == 130
+        assert told.splitlines()[-1] == "Interrupted. The same command resumes after the last whole shard."
+    assert not Path("a/heads.parquet").exists()
+    assert 3 <= len(shards("a")) < 30
+    for out in "ab":
+        subprocess.run([*command, out], env=environment, check=True, capture_output=True, timeout=120)
+    assert shards("a") == shards("b")
+
+
+def test_without_ray_it_says_how_to_install_it(model, data, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which the command sets
+    monkeypatch.setattr("visformer.cli.atlas.find_spec", lambda name: None)
+    result = run("--data", data, "--model", model, "--out", "atlas", "--engine", "ray")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == "Error: Ray is not installed: pip install -r requirements-ray.txt"
+    result = run("--data", data, "--model", model, "--out", "atlas", "--workers", "2")
+    assert result.exit_code == 2
+    assert "--address and --workers are for --engine ray." in result.stderr

@@ -1,0 +1,147 @@
+"""What is summed over the rows of each head, beside the scores of the explorer. Each is a mean over its own rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.analysis.atlas.records import Record
+from visformer.analysis.heads import BY_ROW, ROWS, SCORES, row_totals, separators
+from visformer.trace import Trace, TracedTensor
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A statistic of each head; ``about``: its definition. ``cross``, ``self``: the attention that it is told of."""
+
+    name: str
+    about: str
+    self: bool = True
+    cross: bool = True
+
+
+MEASURES = (
+    *(Measure(score.name, score.about, cross=score.cross) for score in SCORES),
+    Measure("special", "Weight on special tokens."),
+    Measure("punctuation", "Weight on tokens that are only punctuation."),
+    Measure("sink", "Weight that all rows of a text together give to the key that they read most."),
+    Measure(
+        "induction",
+        "Weight on tokens that followed the row's token earlier in the text; rows whose token has been there before.",
+        cross=False,
+    ),
+    Measure("syntactic_head", "Weight on the syntactic head of the row's word; rows with one.", cross=False),
+    Measure("dependents", "Weight on words whose syntactic head is the row's word; rows with such words.", cross=False),
+    Measure(
+        "alignment",
+        "Weight on the source words that are aligned with the word that the row predicts; rows with such words.",
+        self=False,
+    ),
+)
+"""All statistics; those that the data or the attention do not give have no rows."""
+
+
+def names(*, cross: bool) -> tuple[str, ...]:
+    """Return the names of the statistics of cross-attention, or of self-attention."""
+    return tuple(measure.name for measure in MEASURES if (measure.cross if cross else measure.self))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One text's sums over rows, of all heads of one attention.
+
+    Args:
+        totals: by statistic, (layer, head): its total over rows, and its number of rows.
+        entropy: (layer, head, query).
+        rows: (layer, head, query): 1 for a row that is not fully masked.
+    """
+
+    totals: Mapping[str, tuple[Floats, Floats]]
+    entropy: Floats
+    rows: Floats
+
+
+def measured(
+    record: Record, trace: Trace, layers: Mapping[int, TracedTensor], pattern: NDArray[np.float32]
+) -> Measured:
+    """Sum every statistic over the rows of one text.
+
+    Args:
+        record: with the tree or the links, if the data have them.
+        trace: of its text.
+        layers: patterns of one attention, by layer.
+        pattern: the same, (layer, head, query, key).
+    """
+    scores = row_totals(trace, layers)
+    rows, entropy = scores.pop(ROWS), scores.pop(BY_ROW)
+    totals = {name: (total, rows) for name, total in scores.items()}
+    queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
+    columns = pattern.sum(axis=2, dtype=np.float64)  # (layer, head, key): what a key receives
+    special = np.array(trace.special[keys], dtype=bool)
+    punctuation = separators(trace.tokens[keys], special.tolist()) & ~special
+    totals["special"] = columns[..., special].sum(axis=-1), rows
+    totals["punctuation"] = columns[..., punctuation].sum(axis=-1), rows
+    totals["sink"] = columns.max(axis=-1), rows
+    for name, cells in _cells(record, trace, queries, keys).items():
+        if cells is not None and cells.any():
+            total = np.tensordot(pattern.astype(np.float64), cells.astype(np.float64))  # over (query, key)
+            totals[name] = total, np.full(total.shape, float(cells.any(axis=1).sum()))
+    return Measured(totals, entropy, (pattern.sum(axis=-1) > 0).astype(np.float64))
+
+
+def _cells(record: Record, trace: Trace, queries: str, keys: str) -> dict[str, NDArray[np.bool_] | None]:
+    """Return the cells (query, key) of statistics that are told of some rows only."""
+    if queries != keys:
+        return {"alignment": _aligned(record, trace)}
+    cells = {"induction": _induction(trace.tokens[queries])}
+    if record.heads is not None and queries == next(iter(trace.tokens)):
+        cells["syntactic_head"] = _heads(record.heads, trace, queries)
+        cells["dependents"] = None if cells["syntactic_head"] is None else cells["syntactic_head"].T
+    return cells
+
+
+def _induction(tokens: tuple[str, ...]) -> NDArray[np.bool_] | None:
+    """Return the cells of keys whose previous token is the row's, before the row."""
+    if len(set(tokens)) == len(tokens):
+        return None
+    number = {token: i for i, token in enumerate(tokens)}
+    kind = np.array([number[token] for token in tokens])
+    after = np.zeros((len(kind), len(kind)), dtype=bool)
+    after[:, 1:] = kind[:, None] == kind[:-1]  # (query, key): the key before this one has the row's token
+    after &= np.tri(len(kind), dtype=bool)  # the token that followed is not later than the row, itself at most
+    return after
+
+
+def _heads(heads: tuple[int, ...], trace: Trace, side: str) -> NDArray[np.bool_] | None:
+    """Return the cells where the key's word is the syntactic head of the row's; None: the model has other words."""
+    words = _words(trace, side)
+    if len(words) != len(heads):
+        return None
+    tree = np.zeros((len(heads), len(heads)), dtype=bool)
+    dependents = [i for i, head in enumerate(heads) if head]
+    tree[dependents, [heads[i] - 1 for i in dependents]] = True
+    return (words.T.astype(np.intp) @ tree @ words) > 0
+
+
+def _aligned(record: Record, trace: Trace) -> NDArray[np.bool_] | None:
+    """Return the cells where the source word is aligned with the word that the row predicts."""
+    if record.alignment is None:
+        return None
+    source, target = _words(trace, "src"), _words(trace, "next")
+    links = np.zeros((len(target), len(source)), dtype=bool)
+    for i, j in record.alignment:
+        if i >= len(source) or j >= len(target):
+            return None
+        links[j, i] = True
+    return (target.T.astype(np.intp) @ links @ source) > 0
+
+
+def _words(trace: Trace, side: str) -> NDArray[np.bool_]:
+    """(word, token): whether a token belongs to a word; special tokens belong to none."""
+    words, special = np.array(trace.words[side]), np.array(trace.special[side], dtype=bool)
+    each = np.array([*dict.fromkeys(words[~special])])
+    belongs: NDArray[np.bool_] = (each[:, None] == words) & ~special
+    return belongs

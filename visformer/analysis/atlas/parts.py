@@ -1,0 +1,232 @@
+"""A part of an atlas: the sums of one shard of the data, and the Parquet file that holds them.
+
+One row a head; docs/scale.md describes the columns. The metadata say which model, data and version it is of.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visformer.analysis.atlas.examples import Example
+from visformer.analysis.atlas.records import Broken, Record, Row, digest
+from visformer.analysis.atlas.reducer import Reducer, Sums
+from visformer.analysis.atlas.schemas import FIELDS, part_schema
+from visformer.errors import VisformerError
+
+if TYPE_CHECKING:  # torch; pyarrow, which takes long
+    import pyarrow
+
+    from visformer.adapters.base import TracedModel
+
+KEY = b"visformer_atlas"
+"""The metadata's key in a Parquet file."""
+
+_SAMPLED = 4096
+"""Values of each weight that a model is recognised by."""
+
+_PROBE = "The café's 2 rivers, 你好。"
+
+
+@dataclass(frozen=True)
+class About:
+    """What an atlas is of.
+
+    Args:
+        model: its name.
+        kind: "encoder", "decoder" or "encoder-decoder".
+        fingerprint: of its weights and its tokenizer, see :func:`fingerprint`.
+        data: where the data were read.
+        shard: rows of the data in each shard.
+        version: of visformer.
+        schema: of the files.
+    """
+
+    model: str
+    kind: str
+    fingerprint: str
+    data: str
+    shard: int
+    version: str
+    schema: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shard of the data.
+
+    Args:
+        index: of the shard, from 0.
+        first: number of its first row in the data, from 0.
+        rows: its rows.
+    """
+
+    index: int
+    first: int
+    rows: Sequence[Row]
+
+    @property
+    def digest(self) -> str:
+        """What its rows are recognised by."""
+        return digest(self.rows)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was found in one shard."""
+
+    about: dict[str, Any]  # of About
+    digest: str
+    n_rows: int
+    broken: tuple[Broken, ...]
+    sums: Reducer
+
+
+def fingerprint(model: "TracedModel") -> str:
+    """Return the SHA-256 of the weights' names, types and up to 4,096 values each, and of how a text is tokenized."""
+    told = hashlib.sha256(json.dumps(model.tokenize(_PROBE)).encode())
+    for name, weight in sorted(model.module.state_dict().items()):
+        values = weight.detach().reshape(-1)
+        step = -(-len(values) // _SAMPLED) or 1
+        told.update(f"{name} {weight.dtype} {tuple(weight.shape)} {values[::step].tolist()}".encode())
+    return told.hexdigest()
+
+
+def measure(
+    model: "TracedModel", task: Task, about: About, *, strict: bool = False, tick: Callable[[], object] = lambda: None
+) -> bytes:
+    """Run the model over one shard, and return the Parquet file of its part; bit for bit the same each time.
+
+    Args:
+        model: the model.
+        task: the shard.
+        about: what the atlas is of.
+        strict: whether a broken row ends it.
+        tick: called after each row.
+
+    Raises:
+        VisformerError: the model cannot do this at all.
+        DataError: with ``strict``, a row is broken.
+    """
+    broken = [row for row in task.rows if isinstance(row, Broken)]
+    numbered = [(task.first + i, row) for i, row in enumerate(task.rows) if isinstance(row, Record)]
+    for _ in broken:
+        tick()
+    sums = Reducer()
+    while numbered:
+        if strict and broken:
+            break
+        done, error = _add(sums, model, numbered, tick)
+        if error is not None:
+            _, record = numbered[done]
+            broken.append(Broken(record.file, record.line, str(error.params.get("reason", error))))
+            tick()
+            done += 1
+        numbered = numbered[done:]
+    if strict and broken:
+        raise broken[0].error()
+    in_order = tuple(sorted(broken, key=lambda row: (row.file, row.line)))
+    return _written(Part(asdict(about), task.digest, len(task.rows), in_order, sums))
+
+
+def _add(
+    sums: Reducer, model: "TracedModel", numbered: Sequence[tuple[int, Record]], tick: Callable[[], object]
+) -> tuple[int, VisformerError | None]:
+    """Add texts up to the first that the model cannot take; return how many, and what it raised."""
+    records = [record for _, record in numbered]
+    encoder = model.info.kind == "encoder"
+    targets = None if encoder or all(one.target is None for one in records) else [one.target for one in records]
+    pairs = [one.pair for one in records] if encoder and any(one.pair for one in records) else None
+    traces = model.trace_many([one.text for one in records], targets, pairs=pairs)
+    for done, (number, record) in enumerate(numbered):
+        try:
+            trace = next(traces)
+        except VisformerError as error:
+            if type(error) is VisformerError:  # not about this text
+                raise
+            return done, error
+        sums.add(number, record, trace)
+        tick()
+    return len(numbered), None
+
+
+# The file -------------------------------------------------------------------------------------------------------------
+
+
+def _written(part: Part) -> bytes:
+    import pyarrow as pa
+
+    rows = [row for sums in part.sums.sums.values() for row in _rows(sums)]
+    table = pa.Table.from_pylist(rows, schema=part_schema())
+    broken = [[row.file, row.line, row.reason] for row in part.broken]
+    said = {**part.about, "digest": part.digest, "rows": part.n_rows, "broken": broken}
+    return to_parquet(table, said)
+
+
+def to_parquet(table: "pyarrow.Table", about: dict[str, Any]) -> bytes:
+    """Return a Parquet file with what it is of in its metadata."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    metadata = {**(table.schema.metadata or {}), KEY: json.dumps(about, ensure_ascii=False, sort_keys=True)}
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def _rows(sums: Sums) -> Iterable[dict[str, Any]]:
+    for layer, head in np.ndindex(len(sums.layers), sums.n_heads):
+        row = {"stack": sums.stack, "layer": sums.layers[layer], "head": head, "texts": sums.texts}
+        for name, fields in zip(sums.names, sums.measures[:, :, layer, head].tolist(), strict=True):
+            row |= {f"{name}_{field}": value for field, value in zip(FIELDS, fields, strict=True)}
+        row["offset_weight"], row["offset_cells"] = sums.offsets[:, layer, head].tolist()
+        row["position_entropy"], row["position_rows"] = sums.positions[:, layer, head].tolist()
+        row["examples"] = [plain(example) for example in sums.examples[layer * sums.n_heads + head]]
+        yield row
+
+
+def plain(example: Example) -> dict[str, Any]:
+    """Return an example as a row of a table."""
+    record = {name: getattr(example.record, name) for name in ("file", "line", "text", "target", "pair")}
+    return {**{name: value for name, value in example._asdict().items() if name != "record"}, **record}
+
+
+def about_of(metadata: dict[bytes, bytes] | None) -> dict[str, Any] | None:
+    """Return what a Parquet file says that it is of; None: it is not of an atlas."""
+    try:
+        told = json.loads((metadata or {})[KEY])
+    except (KeyError, ValueError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def read_part(table: "pyarrow.Table") -> Part:
+    """Read what :func:`measure` wrote."""
+    said = about_of(table.schema.metadata)
+    assert said is not None
+    sums = Reducer()
+    rows = table.to_pylist()
+    for stack in dict.fromkeys(row["stack"] for row in rows):
+        sums.sums[stack] = _sums(stack, [row for row in rows if row["stack"] == stack])
+    broken = tuple(Broken(*row) for row in said.pop("broken"))
+    return Part(said, said.pop("digest"), said.pop("rows"), broken, sums)
+
+
+def _sums(stack: str, rows: Sequence[dict[str, Any]]) -> Sums:
+    layers = tuple(dict.fromkeys(row["layer"] for row in rows))
+    sums = Sums(stack, layers, len(rows) // len(layers), rows[0]["texts"])
+    for i, row in enumerate(rows):
+        layer, head = layers.index(row["layer"]), row["head"]
+        sums.measures[:, :, layer, head] = [[row[f"{name}_{field}"] for field in FIELDS] for name in sums.names]
+        sums.offsets[:, layer, head] = row["offset_weight"], row["offset_cells"]
+        sums.positions[:, layer, head] = row["position_entropy"], row["position_rows"]
+        sums.examples.extend(i, [_example(cell) for cell in row["examples"]])
+    return sums
+
+
+def _example(cell: dict[str, Any]) -> Example:
+    record = Record(*(cell.pop(name) for name in ("file", "line", "text", "target", "pair")))
+    return Example(**cell, record=record)
