@@ -25,7 +25,7 @@ if trace is not None:
     try:
         with words:
             compare.boxes_of(view, setting)
-        compare.show(view, setting, beside)
+        compare.show(view, setting)
     except TraceError as error:
         st.info(error.localized(_))
         unavailable.elsewhere()

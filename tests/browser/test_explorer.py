@@ -536,9 +536,9 @@ def test_whole_words_hidden_special_tokens_and_renormalised_rows(page, trace, ba
 
 def test_rows_are_named_by_what_they_read_as_input_or_predict(bare, page, trace):
     choose(page, "Encoder")
-    expect(page.locator("select.vf-rows")).to_be_hidden()
+    expect(page.locator("select.vf-named")).to_be_hidden()
     choose(page, "Cross")
-    rows, chips = page.locator("select.vf-rows"), page.locator(".vf-chips").first.locator(".vf-chip")
+    rows, chips = page.locator("select.vf-named"), page.locator(".vf-chips").first.locator(".vf-chip")
     choose(page, "Tokens")
     inputs, predictions = trace.tokens["tgt"], trace.tokens["next"]
     named = {

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -18,7 +18,6 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:
     from visformer.web.panels import Click
 
-_OVERVIEW = 0.32  # share of the window's height
 _MASKS = ("*.pattern", "*.mask")
 
 
@@ -65,20 +64,15 @@ def _edits(setting: Setting) -> None:
         st.button(_("Reset"), on_click=editing.reset, disabled=not edits, key="compare_reset")
 
 
-def show(picture: Picture, setting: Setting, beside: Any) -> None:
-    """Draw a picture: a number of each head, where a click selects one, ``beside``, and below it the head of both."""
-    panels = picture.draw(setting)
-    if picture is not MATCHES:
-        overview, *panels = panels
-        with beside:
-            controls.draw([overview], key="compare_heads", share=_OVERVIEW, on_click=partial(_focus, setting))
-    controls.draw(panels, key=f"compare_{picture.view}", share=0.7)
+def show(picture: Picture, setting: Setting) -> None:
+    """Draw a picture: a number of each head, where a click selects one, and the head of both sides."""
+    controls.draw(picture.draw(setting), key=f"compare_{picture.view}", share=0.7, on_click=partial(_focus, setting))
     _ = boxes.gettext()
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 
 def _focus(setting: Setting, click: "Click") -> None:
-    if click.row is None or click.column is None:
+    if click.row is None or click.column is None:  # a label
         return
     layer = [*setting.patterns.layers(setting.part, setting.kind)][click.row]
     place = {"stack": setting["stack"], "layer": layer, "head": click.column}

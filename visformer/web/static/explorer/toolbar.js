@@ -78,7 +78,7 @@ export class Toolbar {
     this.slider.oninput = () => host.set({ limit: { kind: this.limit.kind, value: Number(this.slider.value) } })
     this.amount = part(this.kind.box, "output", "amount")
     for (const name of CHECKS) this[name] = check(places.tools, name, (on) => host.set({ [name]: on }))
-    this.rows = select(places.tools, "rows", (rows) => host.set({ rows }))
+    this.rows = select(places.tools, "named", (rows) => host.set({ rows }))
     this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
   }
 
