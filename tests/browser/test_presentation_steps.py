@@ -38,10 +38,17 @@ def test_every_step_is_zoomed_and_in_the_window_and_going_back_reverses_the_step
     page = open_at(visitor, "attention")
     present(page)
     first = settled(page)
-    forward = press_until(page, "ArrowRight", ("/compare", "6/6"))
+    forward = press_until(page, "ArrowRight", ("/compare", "3/6"))
     assert [*dict.fromkeys(path.strip("/") for path, *_ in forward)] == PAGES[PAGES.index("attention") :]
     assert {path for path, _step, _stack, part in forward if part} >= {"/embedding", "/head", "/lab"}
     assert press_until(page, "ArrowLeft", first) == forward[::-1]
+
+
+def test_two_models_are_stepped_through_by_the_attention_that_both_have(visitor):
+    """The other model may lack the attention that was selected: going back would show another one."""
+    page = open_at(visitor, "compare", query="?v=2&compare_view=models")
+    present(page)
+    assert {step for _path, step, *_ in press_until(page, "ArrowRight", ("/compare", "6/6"))} == {"4/6", "5/6", "6/6"}
 
 
 def test_the_last_part_stays_selected_when_the_window_is_temporarily_large(visitor):
