@@ -71,8 +71,8 @@ def tables() -> dict[str, str]:
     found = {name: pd.DataFrame(rows) for name, rows in json.loads(SCORES.read_text("utf-8")).items()}
     errors, heights = found["alignment"], found["curves"]
     errors["column"] = errors["set"] + ", to " + errors["to"] + ", n = " + errors["n"].astype(str)
-    heights["column"] = heights["curve"] + ", to " + heights["to"] + ", n = " + heights["n"].astype(str)
-    return {"alignment": table(errors, KEYS, "error"), "curves": table(heights, ["method"], "height")}
+    heights["column"] = "to " + heights["to"] + ", n = " + heights["n"].astype(str)
+    return {"alignment": table(errors, KEYS, "error"), "curves": table(heights, ["curve", "method"], "height")}
 
 
 def main() -> None:
