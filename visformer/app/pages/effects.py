@@ -174,7 +174,8 @@ def _best(found: "list[side_by_side.Measure]") -> str:
         return _(side_by_side.TITLES[best.method]).format(layer=_("the last"))
 
     said = _(
-        "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; by insertion: {insertion}."
+        "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "
+        "by insertion: {insertion}."
     )
     places = {"error": ("by hand prediction", 1), "deletion": ("deletion", 1), "insertion": ("insertion", -1)}
     return said.format(**{name: named(*place) for name, place in places.items()})
