@@ -41,12 +41,21 @@ export function followed(stages, time, layout) {
   return between(from, viewOfStage(stages[at], layout), share * share * (3 - 2 * share))
 }
 
-/** What a stage computes, close by; whole, where it reaches across the picture, as all does that a decoder writes. */
+/**
+ * What a stage computes, close by: the inputs, each layer, the first prediction. The picture is whole where a stage reaches
+ * across it, and while a decoder writes: closer by at each word, it would never rest.
+ */
 function viewOfStage({ kind, stack, layer, word }, layout) {
   const column = layout.columns.find((one) => one.stack === stack)
-  if (word !== null || kind === "memory" || kind === "logits" || kind === "done") return WHOLE
-  const rect = layer === null ? inputOf(column) : column.layers.find(({ number }) => number === layer).rect
+  const isPrediction = kind === "softmax" && word === 0
+  if (!isPrediction && (word !== null || kind === "memory" || kind === "logits" || kind === "done")) return WHOLE
+  const rect = isPrediction ? predictionOf(column) : layer === null ? inputOf(column) : column.layers.find(({ number }) => number === layer).rect
   return centred(rect, layout, Math.min(FOLLOWED, FILLED * Math.min(layout.width / rect.w, layout.height / rect.h)))
+}
+
+/** The candidates of the next token, and the text above them. */
+function predictionOf({ x, w, bars, next }) {
+  return { x, y: next.y, w, h: bars.y + bars.h - next.y }
 }
 
 /** Tokens, embedding and position. */
