@@ -39,8 +39,8 @@ FORMULAS = {
     "rollout": "∏ (A + I) / 2",
     "alti+": "∏ ALTI",
     "attention x gradient": "max(0, A · ∂y/∂A)",
-    "gradient": "Σ (∂ ln p / ∂e) · e",
-    "masking": "ln p − ln p∖k",
+    "gradient": "Σ (∂ log p / ∂e) · e",
+    "masking": "log p − log p∖k",
 }
 _SHARES = (N_("source"), N_("prefix"))
 _SIDES: tuple[Where, ...] = ("cross", "decoder")
