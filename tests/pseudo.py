@@ -13,8 +13,11 @@ from babel.messages.pofile import write_po
 from scripts.check_locale import messages_in_code
 from visformer.adapters.bundled import BUNDLED
 from visformer.export.formats import FORMATS
+from visformer.pictures.experiments.methods import FORMULAS
 
 CODE, NAME = "xx", "⟦Xx⟧"
+
+_WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
 
 NAMES = {
     "proper names": (
@@ -22,9 +25,10 @@ NAMES = {
         [f.name for f in FORMATS],
     ),
     "notation of the paper, and names of settings in the code": (
-        "softmax sin cos exp log mask pos base max_len self cross ffn top-p".split(),
+        "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
+    "formulas of methods": (_WORD.findall(" ".join(FORMULAS.values())),),
     "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),
 }
@@ -37,7 +41,6 @@ _MARKS = (
     re.compile(r"%\{[^}]*\}|</?[a-z]+>"),  # Plotly's placeholders and tags
     re.compile(r"visformer/[\w/]+\.py"),  # a path in the source code
 )
-_WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
 
 
 @cache
