@@ -11,7 +11,7 @@ VERSION = 1
 """Goes up with every change of the columns or of what they mean."""
 
 FIELDS = ("rows", "total", "texts", "means", "squares")
-"""Of each statistic in a part: its rows, their total, texts with such rows, the sums of their means and of squares."""
+"""The columns that each statistic has in a part: rows, their total, texts with such rows, sums of means and squares."""
 
 _PLACE = {"stack": "string", "layer": "int32", "head": "int32"}
 _CELL = {

@@ -18,6 +18,7 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:
     from visformer.web.panels import Click
 
+_SHARE = 1.2  # of the window's height: in one row the four panels would be too small for their numbers
 _MASKS = ("*.pattern", "*.mask")
 
 
@@ -66,7 +67,7 @@ def _edits(setting: Setting) -> None:
 
 def show(picture: Picture, setting: Setting) -> None:
     """Draw a picture: a number of each head, where a click selects one, and the head of both sides."""
-    controls.draw(picture.draw(setting), key=f"compare_{picture.view}", share=0.7, on_click=partial(_focus, setting))
+    controls.draw(picture.draw(setting), key=f"compare_{picture.view}", share=_SHARE, on_click=partial(_focus, setting))
     _ = boxes.gettext()
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
