@@ -93,7 +93,7 @@ def source_of(
 
     ``look``: theme and gettext.
     """
-    from visformer.pictures.registry.setting import Source
+    from visformer.pictures.registry.setting import PATTERNS, Source
     from visformer.trace import Trace
     from visformer.trace.stacks import STACKS
 
@@ -127,11 +127,12 @@ def source_of(
         model: str | None = None,
         moment: int | None = None,
         edits: Any = (),
+        record: tuple[str, ...] = PATTERNS,
     ) -> Trace:
         name = model if model is not None else _name_of(source) if moment is not None else None
         used = source if name is None else load(name, moment=moment)
         second: dict[str, Any] = {"pair" if used.info.kind == "encoder" else "target": written}
-        trace: Trace = used.trace(other, edits=edits, **second)
+        trace: Trace = used.trace(other, edits=edits, record=used.available(record), **second)
         return trace
 
     return Source(

@@ -41,7 +41,7 @@ def test_a_deep_link_works_right_after_a_start_and_map_is_a_name_of_the_first_pa
         page = visitors.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)
-        assert page.get_by_role("slider", name="Tokens read so far").count()
+        expect(page.get_by_role("slider", name="Tokens read so far")).to_have_count(1)
         page = visitors.open(query="map?stack=cross&layer=2")
         expect(page).to_have_url(f"{address}/?v=2&stack=cross&layer=2")
         expect(page.get_by_text("there is no page with this name")).to_have_count(0)

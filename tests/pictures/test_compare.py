@@ -6,7 +6,7 @@ import pytest
 import visformer as vf
 from tests.kinds import model_of
 from visformer import analysis
-from visformer.errors import BudgetError, TraceError
+from visformer.errors import BudgetError, TraceError, VisformerError
 from visformer.pictures.compare import OTHER_MODEL
 from visformer.pictures.comparing.sides import ONE_WORD, forced, head_in_both, one_word_changed
 from visformer.pictures.registry.picture import picture
@@ -119,3 +119,26 @@ def test_a_forced_target_is_what_the_decoder_read():
     again = model_of("en-zh").trace(ONE, forced(trace))
     assert again.tokens == trace.tokens
     assert forced(model_of("mini-gpt").trace(ONE)) is None
+
+
+@pytest.mark.parametrize(
+    ("patch", "layer", "at", "name"), [("encoder", 1, 3, "resid_pre"), ("cross-head", 0, 5, "cross_attn.heads")]
+)
+def test_a_value_of_another_sentence_is_carried_over_as_a_patch_of_its_trace_is(patch, layer, at, name):
+    options = {"patch": patch, "patch_from": "I saw a car.", "patch_layer": layer, "patch_at": at}
+    overview, *_both = drawn("compare-edited", "en-zh", "I saw a cat.", **options, **CROSS)
+    model = model_of("en-zh")
+    plain = model.trace("I saw a cat.")
+    part = "encoder" if patch == "encoder" else "decoder"
+    full, target = f"{part}.{layer}.{name}", plain.meta["target"]
+    other = model.trace("I saw a car.", target, record=[full])
+    edit = vf.edits.Patch.of(other, full, **{"head" if patch.endswith("head") else "token": at})
+    edited = model.trace("I saw a cat.", target, edits=[edit])
+    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder", "cross_attn"))
+    assert overview.values.any()
+    assert "“I saw a car.”" in overview.note
+
+
+def test_a_value_of_a_sentence_of_another_length_is_refused():
+    with pytest.raises(VisformerError, match="texts of equal length"):
+        drawn("compare-edited", "en-zh", "I saw a cat.", patch="encoder", patch_from="I saw a big red car.", **CROSS)

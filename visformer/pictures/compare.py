@@ -10,6 +10,7 @@ from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel
+from visformer.pictures.comparing import carried
 from visformer.pictures.comparing.matching import all_pairs, in_two_models
 from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
 from visformer.pictures.registry.options import Choice, Place, Text
@@ -66,7 +67,7 @@ def _targets(setting: Setting) -> list[Panel]:
 def _edited(setting: Setting) -> list[Panel]:
     from visformer.edits import Silence
 
-    edits, said = setting.source.edits, ""
+    edits, said = (*setting.source.edits, *carried.edits(setting)), carried.told(setting)
     if not edits:
         first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
         if reason := setting.patterns.lacks(f"{setting.part}.{first}.{setting.kind}.heads"):
@@ -152,7 +153,8 @@ TARGETS = Picture(
     options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_targets,
 )
 EDITED = Picture(
-    name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",), options=FOCUS,
+    name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",),
+    options=(*carried.OPTIONS, *FOCUS),
     look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
     draw=_edited, in_handouts=False,
 )

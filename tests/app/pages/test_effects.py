@@ -1,8 +1,12 @@
 """The page about effects: what is locked, typed and refused; and the locked cell of the explorer."""
 
+from urllib.parse import parse_qsl
+
+import visformer as vf
 from benchmarks.messages import read_message
-from tests.app.support import address_of, button, call, choose, open_page, texts
+from tests.app.support import address_of, button, call, choose, ignored, open_page, texts
 from visformer.app.pages import effects
+from visformer.pictures.registry.setting import Setting
 from visformer.web.panels import Click
 
 PAGE = "measure/effects"
@@ -74,3 +78,25 @@ def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     found = effect_of(app)
     assert found["said"].startswith("Without this weight (0.98), the log-probability of “东北” changes by −")
     assert {name: found[name] for name in place} == place
+
+
+def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app):
+    link = {"effects_view": "patching", "effects_corrupt": "I saw a car.", "text": "I saw a cat."}
+    app = new_app(page=PAGE, stack="encoder", **link)
+    source = vf.figures.source_of(vf.load("en-zh"), "I saw a cat.")
+    values = {"stack": "encoder.self_attn", "bundled": 0, "corrupt": "I saw a car."}
+    call(app, effects._keep_click, Setting(source, values=values), Click("embed", 1, 3))
+    assert texts(app, "Token 4 · cat / car, before layer 2: ")
+    (link,) = [link.proto for link in app.main.get("page_link") if "compare" in link.proto.page]
+    query = dict(parse_qsl(link.query_string))
+    assert query["text"] == "I saw a car."
+    other = new_app(page="measure/compare", **query)
+    assert ignored(other) == []
+    overview = other.session_state["run"].exports[0][1][0]
+    assert "B has a vector that enters an encoder layer from “I saw a cat.”: layer 2, 4 · car." in overview.note
+    assert not overview.values[0].any(), "the layer before it reads as before"
+    assert overview.values[1].any()
+    choose(app, "effects_view", "lens")
+    choose(app, "effects_view", "patching")
+    app.session_state["effects_corrupt"] = "I saw a bus."
+    assert not texts(app.run(), "Token 4"), "of other maps nothing has been clicked"

@@ -177,7 +177,7 @@ def patching_pair(model: "TracedModel", clean: "Text", corrupt: "Text", *, to: s
             the predictions ends where they begin to differ.
     """
     model._require_predictions()
-    _require_same_number(len(model.tokenize(clean)), len(model.tokenize(corrupt)))
+    require_same_number(len(model.tokenize(clean)), len(model.tokenize(corrupt)))
     first, second = (model.trace(text, to=to, record=()).meta["ids"]["next"] for text in (clean, corrupt))
     if model.info.kind == "decoder":  # of a text that goes on, only the last row is an answer
         first, second = first[-1:], second[-1:]
@@ -268,11 +268,20 @@ class _Run:
 
 
 def _require_same_length(clean: _Run, corrupt: _Run) -> None:
-    _require_same_number(*(len(run.text.src or run.text.begin) for run in (clean, corrupt)))
-    _require_same_number(len(clean.text.tgt), len(corrupt.text.tgt))
+    require_same_number(*(len(run.text.src or run.text.begin) for run in (clean, corrupt)))
+    require_same_number(len(clean.text.tgt), len(corrupt.text.tgt))
 
 
-def _require_same_number(clean: int, corrupt: int) -> None:
+def require_same_number(clean: int, corrupt: int) -> None:
+    """Require as many tokens in both texts, so that their places correspond.
+
+    Args:
+        clean: number of tokens.
+        corrupt: number of tokens.
+
+    Raises:
+        VisformerError: they differ.
+    """
     if clean != corrupt:
         raise VisformerError(
             N_(

@@ -174,8 +174,8 @@ def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
     stacks = tuple(stack.name for stack in STACKS if stack.of_kind(model.info.kind))
     common: dict[str, Any] = {"stacks": stacks, "d_model": model.info.d_model, "gettext": gettext}
 
-    def read(text: str, target: Any = None) -> "Trace":
-        trace: Trace = model.trace(text, target, record=model.available(PATTERNS))
+    def read(text: str, target: Any = None, *, record: tuple[str, ...] = PATTERNS) -> "Trace":
+        trace: Trace = model.trace(text, target, record=model.available(record))
         return trace
 
     return Source(record=record, speak=speak, read=read, **common)

@@ -10,6 +10,7 @@ from visformer.app.edits import current, editing
 from visformer.app.session import address, boxes, selection
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE
+from visformer.pictures.comparing import carried
 from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
@@ -29,6 +30,8 @@ def boxes_of(picture: Picture, setting: Setting) -> None:
         for option in picture.options:
             if option is ALIGN and len(resolved(ALIGN.values, setting)) == 1:
                 setting[ALIGN.name] = ALIGN.start(setting)
+            elif option in carried.OPTIONS[1:] and setting[carried.PATCH.name] == carried.NOTHING:
+                setting[option.name] = option.start(setting)
             elif option.name not in focus:
                 url_widgets.draw(option, setting, PAGE.name)
     if picture in (MODELS, MATCHES):

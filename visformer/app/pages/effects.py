@@ -10,10 +10,11 @@ import streamlit as st
 from visformer.adapters.bundled import TRANSLATOR
 from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
-from visformer.app.session import boxes, selection
+from visformer.app.session import address, boxes, selection
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
+from visformer.pictures.compare import PAGE as COMPARE
 from visformer.pictures.effects import EFFECTS, LENS, METHODS, PARTS, PATCHING, SHUFFLED
 from visformer.pictures.experiments import methods as side_by_side
 from visformer.pictures.experiments import patched
@@ -31,6 +32,7 @@ _AT_ONCE = 1.2e11
 """Products that a page computes without being asked: about a second. A layer has 12 · d_model² for each token."""
 
 _BACK = 3  # a pass and its gradient take about as long as three passes
+_CLICKED: Slot[tuple[tuple[object, ...], Click | None]] = Slot("patching_clicked", ((), None), resets=True)
 _ASKED: Slot[tuple[object, ...] | None] = Slot("effects_asked", None, resets=True)
 _R = TypeVar("_R")
 
@@ -58,6 +60,10 @@ def _lock(click: Click) -> None:
         selection.keep_place(query=click.row, key=click.column)
 
 
+def _request(setting: Setting) -> tuple[object, ...]:
+    return boxes.source(), boxes.target(), boxes.model(), *setting.items()
+
+
 def _measured(trace: Trace, runs: int, setting: Setting, draw: Callable[[], _R]) -> _R | None:
     """Draw what is measured; what takes longer than a second or two waits for a click, and can be cancelled.
 
@@ -76,7 +82,7 @@ def _measured(trace: Trace, runs: int, setting: Setting, draw: Callable[[], _R])
     if runs * tokens * layers * 12 * (controls.width() or 0) ** 2 <= _AT_ONCE:
         with st.spinner(_("Measuring …")):
             return draw()
-    request = (boxes.source(), boxes.target(), boxes.model(), *setting.items())
+    request = _request(setting)
     start, place = st.empty(), st.empty()  # in one, the old button would stay beside Cancel, which moves once it goes
     if _ASKED.get() != request:
         with start.container(horizontal=True, vertical_alignment="center"):
@@ -205,7 +211,33 @@ def patching(trace: Trace, bar: Any) -> None:
     measured = _measured(trace, runs, setting, lambda: (PATCHING.draw(setting), patched.difference(setting)))
     if measured is not None:
         st.text(measured[1])
-        controls.draw(measured[0], key="effects_patching")
+        controls.draw(measured[0], key="effects_patching", on_click=partial(_keep_click, setting))
+        of, click = _CLICKED.get()
+        if click is not None and of == _request(setting):
+            _carry_over(setting, click)
+
+
+def _keep_click(setting: Setting, click: Click) -> None:
+    _CLICKED.set((_request(setting), click))
+
+
+def _carry_over(setting: Setting, click: Click) -> None:
+    """Say what the clicked value brings back, and link to the whole run with it."""
+    if click.row is None or click.column is None:  # a label
+        return
+    _, of = boxes.gettext(), patched.place(setting, click.panel, click.row, click.column)
+    pair, places = patched.patches(setting).pair, {"layer": of.layer + 1, "what": f"{of.index + 1} · {of.label}"}
+    said = _("Head {what} of layer {layer}: {share:.2f} of the answer comes back.")
+    if click.panel != "heads":
+        said = _("Token {what}, before layer {layer}: {share:.2f} of the answer comes back.")
+    st.text(said.format(share=of.share, **places).replace("-", "−"))
+    chosen = {"view": "edited", "patch": of.patch, "patch_from": pair.clean}
+    chosen |= {"patch_layer": str(of.layer + 1), "patch_at": str(of.index + 1)}
+    choices = {f"{COMPARE.name}_{name}": value for name, value in chosen.items()}
+    state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
+    if state.fits:
+        label = _("The corrupt run with and without this value")
+        st.page_link("pages/measure/compare.py", label=label, query_params=address.address(state))
 
 
 def lens(trace: Trace, _bar: Any) -> None:

@@ -214,13 +214,14 @@ def _read(
     model: str | None = None,
     moment: int | None = None,
     edits: "Sequence[Edit]" = (),
+    record: tuple[str, ...] = PATTERNS,
 ) -> "Trace":
-    """Return the patterns of another input, see :class:`visformer.pictures.registry.setting.Source`."""
+    """Return the Trace of another input, see :class:`visformer.pictures.registry.setting.Source`."""
     name = boxes.model() or MODEL if model is None else named(model)
     used = workbench_of(name if moment is None else f"{name}@{moment}")
     _ = boxes.gettext()
     with nullcontext() if used.is_loaded else st.spinner(_("Loading the model …")):
-        return used.trace(text, target, record=PATTERNS, edits=edits)
+        return used.trace(text, target, record=record, edits=edits)
 
 
 def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:

@@ -78,6 +78,7 @@ def patched(setting: Setting) -> list[Panel]:
         values=tokens,
         rows=layers,
         columns=Labels(columns, N_("token, clean / corrupt"), places=True),
+        click="says",
     )
     heads = Panel(
         name="heads",
@@ -85,9 +86,37 @@ def patched(setting: Setting) -> list[Panel]:
         values=by_head,
         rows=layers,
         columns=numbered(by_head.shape[1], N_("head"), first=1),
+        click="says",
     )
     limit = max(1.0, float(abs(tokens).max()), float(abs(by_head).max()))
     return [replace(panel, limit=limit) for panel in (stream, heads)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One value of the maps.
+
+    Args:
+        patch: what it is, as for :mod:`visformer.pictures.comparing.carried`.
+        layer: its layer, from 0.
+        index: its token or head, from 0.
+        share: how much of the answer it brings back.
+        label: the token in both texts; the number of a head.
+    """
+
+    patch: str
+    layer: int
+    index: int
+    share: float
+    label: str
+
+
+def place(setting: Setting, panel: str, row: int, column: int) -> Place:
+    """Return the value of a clicked cell."""
+    of, shown = patches(setting), {panel.name: panel for panel in patched(setting)}[panel]
+    heads = "cross-head" if setting.kind == "cross_attn" else f"{setting.part}-head"
+    patch = heads if panel == "heads" else of.tokens.stack
+    return Place(patch, row, column, float(shown.values[row, column]), shown.columns.texts[column])
 
 
 _DIFFERENCE = N_(

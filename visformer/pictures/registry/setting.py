@@ -25,8 +25,9 @@ class Source:
     Args:
         record: records the tensors that match some globs, and returns a Trace of the sentence.
         speak: generates text with some settings, see ``translate``.
-        read: records the patterns of another input, and returns its Trace: ``read(text, target, model=, moment=,
-            edits=)``, of this model by default; target: as text or as ids, of an encoder its second sentence.
+        read: records another input, by default its patterns, and returns its Trace: ``read(text, target, model=,
+            moment=, edits=, record=)``, of this model by default; target: as text or as ids, of an encoder its second
+            sentence.
         models: names of the models that ``read`` knows besides this one.
         moments: returns the steps of the optimizer at the moments of this model's training; none: not kept.
         edits: changes of the model to compare with it unchanged.
