@@ -77,17 +77,18 @@ def edits(setting: Setting) -> tuple[Any, ...]:
     from visformer.analysis.effects.patching import require_same_number
     from visformer.edits import Patch
 
-    if setting["patch"] == NOTHING:
+    patch, text, layer, at = (setting[option.name] for option in OPTIONS)
+    if patch == NOTHING:
         return ()
     part, kind = _stack(setting).split(".")
-    by_head = setting["patch"].endswith("head")
-    name = f"{part}.{setting['patch_layer']}." + (f"{kind}.heads" if by_head else "resid_pre")
+    by_head = patch.endswith("head")
+    name = f"{part}.{layer}." + (f"{kind}.heads" if by_head else "resid_pre")
     if reason := setting.patterns.lacks(name):
         raise VisformerError(N_("What this model computes can be viewed but not changed: {reason}."), reason=reason)
-    text, side = setting["patch_from"], "src" if "src" in setting.patterns.tokens else "tgt"
+    side = "src" if "src" in setting.patterns.tokens else "tgt"
     other = setting.source.read(text, forced(setting.patterns), record=(name,))
     require_same_number(len(other.tokens[side]), len(setting.patterns.tokens[side]))
-    return (Patch.of(other, name, **{"head" if by_head else "token": setting["patch_at"]}),)
+    return (Patch.of(other, name, **{"head" if by_head else "token": at}),)
 
 
 def told(setting: Setting) -> str:
