@@ -20,7 +20,7 @@ from visformer.system import limits
 LENGTHS = {10: range(6, 15), 32.5: range(17, 49)}
 """Tokens of the texts, by their mean."""
 
-TEXTS = 512
+TEXTS = 1000
 
 
 def rows(effort: Effort) -> Iterator[Row]:
