@@ -1,12 +1,12 @@
 """``visformer atlas``: what every head does over a whole corpus."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -62,7 +62,7 @@ def atlas(source: str, model: str, out: Path, limit: int | None, **how: Any) -> 
     how["engine"] = _engine(data, model, limit, **engine)
     loaded = load(model)
     with _resumable(), _bar(total if limit is None else min(limit, total or limit)) as progress:
-        made = build(loaded, data, out, limit=limit, progress=progress, **how)
+        made = build(loaded, data, out, limit=limit, progress=progress, silencing=_silencing(), **how)
     for row in made.broken.head(_NAMED).itertuples():
         click.echo(f"Skipped {row.file}, line {row.line}: {row.reason}", err=True)
     if len(made.broken) > _NAMED:
@@ -112,3 +112,19 @@ def _bar(total: int | None) -> Iterator["Progress"]:
             bar.update(rows)
 
         yield progress
+
+
+def _silencing() -> Callable[[int, int], None]:
+    """Show a second bar once heads are silenced."""
+    from tqdm import tqdm
+
+    bars: list[tqdm[NoReturn]] = []
+
+    def progress(done: int, total: int) -> None:
+        if not bars:
+            bars.append(tqdm(total=total, unit=" passes", desc="Effects", dynamic_ncols=True))
+        bars[0].update(done - bars[0].n)
+        if done == total:
+            bars[0].close()
+
+    return progress

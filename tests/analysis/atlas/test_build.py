@@ -196,6 +196,21 @@ def test_effects_of_silenced_heads_are_those_of_the_first_texts(data, tmp_path):
         build(tiny_gpt(), data, tmp_path / "out", effects=201)
 
 
+def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data, tmp_path):
+    texts = Path(data).read_text().splitlines()
+    texts[1] = "school " * 40
+    Path(data).write_text("\n".join(texts))
+    passes = []
+    first, second = (
+        build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=4, silencing=lambda *count: passes.append(count))
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(first.effects, head_effects(tiny_gpt(), [texts[0], *texts[2:4]]))
+    assert passes == [(done, 15) for done in range(1, 16)]  # none of the second run
+    pd.testing.assert_frame_equal(second.effects, first.effects)
+    assert (build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=6).effects["n"] == 5).all()
+
+
 def test_a_target_is_forced_and_aligned(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("text\ttarget\talignment\nI went\t我去\t0-0 1-1\n")
