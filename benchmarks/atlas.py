@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 import visformer
-from benchmarks.batches import WORDS
 from benchmarks.measure import Effort, Row, compare, require
 from benchmarks.peers.minilm import Encoder
+from benchmarks.subjects import WORDS
 from visformer.analysis.atlas import build
 from visformer.system import limits
 

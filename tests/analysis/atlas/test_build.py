@@ -9,8 +9,10 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
+from tests.adapters.huggingface import hub
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, planted_gpt
 from tests.support import tiny_gpt, tiny_translator
+from visformer.adapters.load import wrap
 from visformer.analysis import head_effects, mean_head_scores
 from visformer.analysis.atlas import MEASURES, Atlas, Data, build, schemas
 from visformer.analysis.atlas.data import Columns
@@ -209,6 +211,13 @@ def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data,
     assert passes == [(done, 15) for done in range(1, 16)]  # none of the second run
     pd.testing.assert_frame_equal(second.effects, first.effects)
     assert (build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=6).effects["n"] == 5).all()
+
+
+def test_a_single_token_has_no_effects(tmp_path):
+    model = wrap(hub.tiny_module("gpt2"), hub.tokenizer())
+    (tmp_path / "a.txt").write_text("you\nI went to school\n")
+    atlas = build(model, str(tmp_path / "a.txt"), tmp_path / "out", effects=2)
+    pd.testing.assert_frame_equal(atlas.effects, head_effects(model, ["I went to school"]))
 
 
 def test_a_target_is_forced_and_aligned(tmp_path):

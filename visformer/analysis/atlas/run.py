@@ -165,4 +165,4 @@ def _effects(
 
 def _predicts(model: "TracedModel", record: Record) -> bool:
     """Whether a text has a token to predict: of a decoder-only model, the first has not."""
-    return model.info.kind != "decoder" or len(model.tokenize(record.text, record.target)) > 1
+    return model.info.kind != "decoder" or record.target is not None or len(model.tokenize(record.text)) > 1
