@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from tokenizers import processors
 
 from tests.adapters.huggingface import hub
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, planted_gpt
@@ -214,7 +215,9 @@ def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data,
 
 
 def test_a_single_token_has_no_effects(tmp_path):
-    model = wrap(hub.tiny_module("gpt2"), hub.tokenizer())
+    plain = hub.tokenizer()
+    plain.backend_tokenizer.post_processor = processors.Sequence([])  # no special tokens, as GPT-2's
+    model = wrap(hub.tiny_module("gpt2"), plain)
     (tmp_path / "a.txt").write_text("you\nI went to school\n")
     atlas = build(model, str(tmp_path / "a.txt"), tmp_path / "out", effects=2)
     pd.testing.assert_frame_equal(atlas.effects, head_effects(model, ["I went to school"]))
