@@ -8,18 +8,21 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 from tokenizers import processors
 
 from tests.adapters.huggingface import hub
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, planted_gpt
-from tests.support import tiny_gpt, tiny_translator
+from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.adapters.load import wrap
 from visformer.analysis import head_effects, mean_head_scores
 from visformer.analysis.atlas import MEASURES, Atlas, Data, build, schemas
 from visformer.analysis.atlas.data import Columns
 from visformer.analysis.atlas.parts import fingerprint
 from visformer.analysis.heads import SCORES
+from visformer.cli import main
 from visformer.errors import DataError, VisformerError
+from visformer.model.checkpoints import save_checkpoint
 
 WORDS = ("I", "went", "to", "school", "She", "likes", "the", "school.", "to,")
 
@@ -37,7 +40,12 @@ def files(folder):
 
 
 def test_planted_heads_are_found(data, tmp_path):
-    atlas = build(planted_gpt(), data, tmp_path / "out", shard=20)
+    model = planted_gpt()
+    save_checkpoint(tmp_path / "planted", model.module, tiny_tokenizer())
+    arguments = ["atlas", "--data", data, "--model", tmp_path / "planted", "--out", tmp_path / "out", "--shard", 20]
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    atlas = Atlas.read(tmp_path / "out")
     heads = atlas.heads.set_index(["layer", "head"])
     for measure, place, least in (
         ("previous", PREVIOUS, 0.8),
@@ -48,7 +56,7 @@ def test_planted_heads_are_found(data, tmp_path):
         assert ranked.index[0] == place, ranked
         assert ranked.iloc[0] > least > 1.2 * ranked.iloc[1], ranked
     best = atlas.examples.set_index(["layer", "head", "rank"]).loc[(*INDUCTION, 1)]
-    tokens = planted_gpt().trace(best.text).tokens["tgt"]
+    tokens = model.trace(best.text).tokens["tgt"]
     assert tokens[best.query] == best.query_token == tokens[best.key - 1]
     assert best.weight > 0.9
     assert Path(data).read_text().splitlines()[best.line - 1] == best.text
