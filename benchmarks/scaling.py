@@ -76,7 +76,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}; {options.model}, 1 torch thread a model")
     runs: list[Run] = []
     with tempfile.TemporaryDirectory() as folder:
-        for n in options.texts:
+        for n in sorted(options.texts):
             data = _written(Path(folder) / f"{n}.tsv", n)
             for engine, workers in (("local", 1), *(("ray", each) for each in options.workers)):
                 runs.append(_run(options.model, data, n, engine, workers))
@@ -134,13 +134,13 @@ def _looked(parent: psutil.Process, cpu: dict[int, float]) -> Iterator[int]:
 def _told(runs: Sequence[Run], price: float) -> str:
     """Say what many sentences would cost, from the difference of the largest two runs: starting is paid once."""
     name = f"{runs[0].engine}, {runs[0].workers} workers" if runs[0].engine == "ray" else "local"
-    if len(runs) < 2:
-        return f"{name}: the cost of more texts takes two sizes."
-    small, large = sorted(runs, key=lambda run: run.texts)[-2:]
+    small, large = runs[max(0, len(runs) - 2)], runs[-1]
+    if large.texts <= small.texts or large.cpu <= small.cpu:
+        return f"{name}: two larger numbers of texts are needed to tell what more of them would take."
     hours = (large.cpu - small.cpu) / (large.texts - small.texts) * TARGET / 3600
     files = large.shards / large.texts * TARGET / 1e9
     return (
-        f"{name}: {TARGET:,} such texts take {hours:,.0f} CPU hours, ${hours * price:,.0f} at ${price} each, "
+        f"{name}: {TARGET:,} such texts take {hours:,.0f} CPU hours, ${hours * price:,.2f} at ${price} each, "
         f"and {files:,.0f} GB of shards of {_SHARD} rows, if each costs what those from {small.texts:,} to "
         f"{large.texts:,} did."
     )
