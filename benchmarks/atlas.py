@@ -11,16 +11,16 @@ import numpy as np
 import torch
 
 import visformer
-from benchmarks.batches import WORDS
 from benchmarks.measure import Effort, Row, compare, require
 from benchmarks.peers.minilm import Encoder
+from benchmarks.subjects import WORDS
 from visformer.analysis.atlas import build
 from visformer.system import limits
 
 LENGTHS = {10: range(6, 15), 32.5: range(17, 49)}
 """Tokens of the texts, by their mean."""
 
-TEXTS = 512
+TEXTS = 1000
 
 
 def rows(effort: Effort) -> Iterator[Row]:

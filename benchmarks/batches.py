@@ -9,11 +9,10 @@ import torch
 import visformer
 from benchmarks.measure import Effort, Row, compare, require
 from benchmarks.peers.minilm import Encoder
+from benchmarks.subjects import WORDS
 
 LENGTHS = range(17, 49)
 """Tokens of each text, 32.5 on average; together they are one batch."""
-
-WORDS = "the book that she gave him yesterday was not on the table because he took it home".split()
 
 
 def rows(effort: Effort) -> Iterator[Row]:

@@ -20,8 +20,11 @@ BUNDLED_SIZE = {"d_model": 256, "n_heads": 8, "n_encoder_layers": 3, "n_decoder_
 """Size of the bundled model, for a copy of the repository without its weights."""
 
 _VOCABULARY = 8000
+WORDS = "the book that she gave him yesterday was not on the table because he took it home".split()
+"""Each is one token of MiniLM."""
+
 _WORDS = {
-    "en": "the book that she gave him yesterday was not on the table because he took it home".split(),
+    "en": WORDS,
     "zh": [sentence for sentence in EXAMPLES if sentence[0] > "\u2e80"],
 }
 

@@ -58,6 +58,19 @@ def test_a_table_becomes_an_atlas(data, model):
     assert len(atlas.heads) == 4
 
 
+def test_silencing_heads_shows_how_far_it_is(data, model):
+    result = run("--data", data, "--model", model, "--out", "atlas", "--effects", 3)
+    assert result.exit_code == 0, result.output
+    assert "15/15" in result.stderr.splitlines()[-1]
+    assert "passes/s" in result.stderr
+    assert len(Atlas.read("atlas").effects) == 4
+
+
+def test_the_bar_is_full_at_the_end_whatever_was_estimated(data, model):
+    Path(data).write_text("text\tn\n\n" + Path(data).read_text())  # a header and a blank line
+    assert "40/40" in run("--data", data, "--model", model, "--out", "atlas").stderr.splitlines()[-1]
+
+
 def test_standard_input_and_a_limit(model, data):
     result = run("--data", "-", "--model", model, "--out", "atlas", "--limit", 3, stdin="I went\n\nto\nschool\nI\n")
     assert result.exit_code == 0, result.output

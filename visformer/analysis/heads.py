@@ -19,6 +19,7 @@ from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import ranges, shape_of
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Tokens = Sequence[str]
 
 _BLOCK = 1 << 16
 """Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
@@ -26,8 +27,9 @@ _BLOCK = 1 << 16
 ROWS = "rows"
 """The number of rows that are not fully masked, beside the totals of the scores."""
 
-BY_ROW = "entropy by row"
-"""The entropy of each row, which a text of another length has no counterpart of, beside the totals of the scores."""
+BY_ROW, ATTENDING, RECEIVED = "entropy by row", "rows by row", "weight by key"
+"""What belongs to single rows and keys, which a text of another length has no counterpart of, beside the totals: the
+entropy of each row, 1 for one that is not fully masked, and the weight that all rows together give to each key."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def head_scores(
     Returns:
         Score name to (layer, head) float64; NaN for a head whose rows are all masked.
     """
-    return _means(_totals(layers, _Marks.of(queries, keys, special, cross)))
+    totals = _totals([layer[None] for layer in layers], _Marks.of([queries], [keys], [special], cross))
+    return _means({name: total[0] for name, total in totals.items()})
 
 
 def mean_head_scores(
@@ -127,9 +130,10 @@ def mean_head_scores(
     for trace in [traces] if isinstance(traces, Trace) else traces:
         layers = trace.layers(stack, attention)
         before = require_alike(layers, before)
-        totals = row_totals(trace, layers)
-        del totals[BY_ROW]
-        sums = {name: total + sums.get(name, 0.0) for name, total in totals.items()}
+        totals = row_totals([trace], layers, [layer.value[None] for layer in layers.values()])
+        for name in (BY_ROW, ATTENDING, RECEIVED):
+            del totals[name]
+        sums = {name: total[0] + sums.get(name, 0.0) for name, total in totals.items()}
     if not sums:
         raise TraceError(N_("There are no traces to score: none came, or an earlier loop has used them up."))
     return _means(sums)
@@ -154,16 +158,24 @@ def require_alike(layers: Mapping[int, TracedTensor], before: str | None) -> str
     return given
 
 
-def row_totals(trace: Trace, layers: Mapping[int, TracedTensor]) -> dict[str, npt.NDArray[np.float64]]:
-    """Sum each score over the rows of one Trace: (layer, head), with ROWS; BY_ROW: (layer, head, query).
+def row_totals(
+    traces: Sequence[Trace], layers: Mapping[int, TracedTensor], patterns: Sequence[Floats]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Sum each score over the rows of each Trace, of those with as many tokens.
 
     Args:
-        trace: its tokens.
-        layers: its patterns of one attention, by layer.
+        traces: their tokens.
+        layers: the patterns of one attention of any of them, which the axes are taken from.
+        patterns: for each layer (text, head, query, key).
+
+    Returns:
+        (text, layer, head) for each score and ROWS; (text, layer, head, query) for BY_ROW and ATTENDING; (text, layer,
+        head, key) for RECEIVED.
     """
     queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
-    marks = _Marks.of(trace.tokens[queries], trace.tokens[keys], trace.special[keys], queries != keys)
-    return _totals([layer.value for layer in layers.values()], marks)
+    rows, columns = ([trace.tokens[side] for trace in traces] for side in (queries, keys))
+    special = [trace.special[keys] for trace in traces]
+    return _totals(patterns, _Marks.of(rows, columns, special, queries != keys))
 
 
 def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
@@ -203,45 +215,54 @@ def _is_punctuation(token: str) -> bool:
 
 @dataclass(frozen=True)
 class _Marks:
-    """Properties of a pattern's cells that do not depend on its weights."""
+    """Properties of the cells of patterns, of texts with as many tokens, that do not depend on the weights."""
 
-    columns: npt.NDArray[np.float64]  # (key, 4): 1, the key's position, whether it is first, whether it is a separator
+    columns: npt.NDArray[np.float64]  # (text, key, 4): 1, the key's position, whether it is first, a separator
     on_diagonal: npt.NDArray[np.intp]  # (query,) the key at the same position
-    same: npt.NDArray[np.float64] | None  # (query, key) 1 where another position has the same token; None: nowhere
+    same: (
+        npt.NDArray[np.float64] | None
+    )  # (text, query, key) 1 where another position has the same token; None: nowhere
     cross: bool
 
     @classmethod
-    def of(cls, queries: Sequence[str], keys: Sequence[str], special: Sequence[bool], cross: bool) -> "_Marks":
-        place = np.arange(len(keys))
-        columns = np.stack([np.ones(len(keys)), place, place == 0, separators(keys, special)], axis=1)
+    def of(
+        cls, queries: Sequence[Tokens], keys: Sequence[Tokens], special: Sequence[Sequence[bool]], cross: bool
+    ) -> "_Marks":
+        place = np.arange(len(keys[0]))
+        marks = np.stack([separators(*each) for each in zip(keys, special, strict=True)])
+        columns = np.stack(np.broadcast_arrays(np.ones(len(place)), place, place == 0, marks), axis=-1)
         same = None
-        if not cross and len(set(keys)) < len(keys):
-            number = {token: i for i, token in enumerate(keys)}
-            kind = np.array([number[token] for token in keys])
-            same = (kind[:, None] == kind).astype(np.float64)  # (query, key), once for all heads
-            np.fill_diagonal(same, 0.0)
-        return cls(columns, same_place(len(queries), len(keys)), same, cross)
+        if not cross and any(len(set(each)) < len(each) for each in keys):
+            kinds = np.stack([_kinds(each) for each in keys])
+            same = (kinds[:, :, None] == kinds[:, None]).astype(np.float64)  # once for all heads
+            same[:, place, place] = 0.0
+        return cls(columns, same_place(len(queries[0]), len(place)), same, cross)
 
 
-def _blocks(layers: Sequence[Floats] | Floats) -> Iterator[Floats]:
-    """Yield all heads in blocks (head, query, key) of limited size."""
-    total = len(layers) * layers[0].size
-    if total <= _BLOCK:
-        yield np.concatenate(list(layers))
+def _kinds(tokens: Tokens) -> npt.NDArray[np.intp]:
+    """Number tokens, equal ones alike."""
+    number = {token: i for i, token in enumerate(tokens)}
+    return np.array([number[token] for token in tokens])
+
+
+def _blocks(layers: Sequence[Floats]) -> Iterator[Floats]:
+    """Yield all heads in blocks (text, head, query, key) of limited size."""
+    if len(layers) * layers[0].size <= _BLOCK:
+        yield np.concatenate([*layers], axis=1)
         return
     for layer in layers:
-        n_heads, n_queries, n_keys = layer.shape
-        step = max(1, _BLOCK // max(1, n_queries * n_keys))
+        n_heads, of_head = layer.shape[1], layer[:, 0].size
+        step = max(1, _BLOCK // max(1, of_head))
         for head in range(0, n_heads, step):
-            yield layer[head : head + step]
+            yield layer[:, head : head + step]
 
 
-def _totals(layers: Sequence[Floats] | Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of each head, summed over its rows, (layer, head), ROWS, and BY_ROW."""
+def _totals(layers: Sequence[Floats], marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
+    """Compute what :func:`row_totals` returns; ``layers``: for each (text, head, query, key)."""
     blocks = [_block_totals(block, marks) for block in _blocks(layers)]
-    shape = (len(layers), len(layers[0]))
-    joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return {name: total.reshape(*shape, *total.shape[1:]) for name, total in joined.items()}
+    shape = (len(layers[0]), len(layers), layers[0].shape[1])
+    joined = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
+    return {name: total.reshape(*shape, *total.shape[2:]) for name, total in joined.items()}
 
 
 def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:
@@ -252,25 +273,30 @@ def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArr
 
 
 def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of these heads, summed over rows, (head,), and the entropy of each row, (head, query)."""
+    """Compute each score of these heads, summed over rows, (text, head), and what belongs to single rows and keys."""
     weights = block.astype(np.float64)
-    n_heads, n_queries, n_keys = weights.shape
-    sums = (weights.reshape(-1, n_keys) @ marks.columns).reshape(n_heads, n_queries, 4)
-    mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (head, query)
-    diagonal = weights[:, np.arange(n_queries), marks.on_diagonal].sum(axis=1)
+    n_texts, n_heads, n_queries, n_keys = weights.shape
+    sums = (weights.reshape(n_texts, -1, n_keys) @ marks.columns).reshape(n_texts, n_heads, n_queries, 4)
+    mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (text, head, query)
     entropy = row_entropy(block).astype(np.float64)
+    attending = (mass > 0).astype(np.float64)
     # Fully masked rows contribute nothing to these sums.
     totals = {
-        ROWS: (mass > 0).sum(axis=1).astype(np.float64),
-        "entropy": entropy.sum(axis=1),
+        ROWS: attending.sum(axis=-1),
+        "entropy": entropy.sum(axis=-1),
         BY_ROW: entropy,
-        "first": first.sum(axis=1),
-        "diagonal": diagonal,
-        "separator": separator.sum(axis=1),
+        ATTENDING: attending,
+        RECEIVED: weights.sum(axis=-2),
+        "first": first.sum(axis=-1),
+        "diagonal": weights[..., np.arange(n_queries), marks.on_diagonal].sum(axis=-1),
+        "separator": separator.sum(axis=-1),
     }
     if not marks.cross:
-        totals["distance"] = (np.arange(n_queries) * mass - place).sum(axis=1)
-        totals["previous"] = np.trace(weights, offset=-1, axis1=1, axis2=2)
-        totals["next"] = np.trace(weights, offset=1, axis1=1, axis2=2)
-        totals["same_token"] = np.zeros(n_heads) if marks.same is None else np.einsum("hqk,qk->h", weights, marks.same)
+        totals["distance"] = (np.arange(n_queries) * mass - place).sum(axis=-1)
+        totals["previous"] = np.trace(weights, offset=-1, axis1=-2, axis2=-1)
+        totals["next"] = np.trace(weights, offset=1, axis1=-2, axis2=-1)
+        totals["same_token"] = np.zeros((n_texts, n_heads))
+        if marks.same is not None:
+            cells = weights.reshape(n_texts, n_heads, -1) @ marks.same.reshape(n_texts, -1, 1)
+            totals["same_token"] = cells[..., 0]
     return totals

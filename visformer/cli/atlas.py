@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from visformer.cli.running import MODEL_HELP, complete_model, with_default
 
 if TYPE_CHECKING:
     from visformer.analysis.atlas import Data
-    from visformer.analysis.atlas.run import Engine, Progress
+    from visformer.analysis.atlas.run import Engine, Progress, Silencing
 
 _FROM_1 = click.IntRange(min=1)
 _SHARD = 1000  # of visformer.analysis.atlas.run, which takes long to import
@@ -61,8 +61,9 @@ def atlas(source: str, model: str, out: Path, limit: int | None, **how: Any) -> 
     total = data.count()  # first: a wrong path is told before a model is loaded
     how["engine"] = _engine(data, model, limit, **engine)
     loaded = load(model)
-    with _resumable(), _bar(total if limit is None else min(limit, total or limit)) as progress:
-        made = build(loaded, data, out, limit=limit, progress=progress, **how)
+    rows = total if limit is None else min(limit, total or limit)
+    with _resumable(), _bars(rows) as (progress, silencing):
+        made = build(loaded, data, out, limit=limit, progress=progress, silencing=silencing, **how)
     for row in made.broken.head(_NAMED).itertuples():
         click.echo(f"Skipped {row.file}, line {row.line}: {row.reason}", err=True)
     if len(made.broken) > _NAMED:
@@ -100,15 +101,25 @@ def _resumable() -> Iterator[None]:
 
 
 @contextmanager
-def _bar(total: int | None) -> Iterator["Progress"]:
-    """Show the rate and the time that is left; rows of an earlier run count for neither."""
+def _bars(total: int | None) -> Iterator[tuple["Progress", "Silencing"]]:
+    """Show the rate and the time that is left, of rows and then of passes; rows of an earlier run count for neither."""
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=" rows", smoothing=0.1, dynamic_ncols=True) as bar:
+    with ExitStack() as bars:
+        shown = bars.enter_context(tqdm(total=total, unit=" rows", smoothing=0.1, dynamic_ncols=True))
 
         def progress(rows: int, computed: bool) -> None:
             if not computed:
-                bar.initial += rows
-            bar.update(rows)
+                shown.initial += rows
+            shown.update(rows)
 
-        yield progress
+        def silencing(done: int, total: int) -> None:
+            nonlocal shown
+            if shown.unit != " passes":
+                shown.total = shown.n  # it was estimated
+                shown.close()
+                shown = bars.enter_context(tqdm(total=total, unit=" passes", dynamic_ncols=True))
+            shown.update(done - shown.n)
+
+        yield progress, silencing
+        shown.total = shown.n

@@ -39,6 +39,5 @@ def corpus(n=24):
 def reduced(numbers):
     """Add the texts of these numbers, in this order."""
     reducer = Reducer()
-    for number in numbers:
-        reducer.add(number, *corpus()[number])
+    reducer.add([(number, *corpus()[number]) for number in numbers])
     return reducer

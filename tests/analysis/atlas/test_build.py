@@ -8,15 +8,21 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
+from tokenizers import processors
 
+from tests.adapters.huggingface import hub
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, planted_gpt
-from tests.support import tiny_gpt, tiny_translator
+from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
+from visformer.adapters.load import wrap
 from visformer.analysis import head_effects, mean_head_scores
 from visformer.analysis.atlas import MEASURES, Atlas, Data, build, schemas
 from visformer.analysis.atlas.data import Columns
 from visformer.analysis.atlas.parts import fingerprint
 from visformer.analysis.heads import SCORES
+from visformer.cli import main
 from visformer.errors import DataError, VisformerError
+from visformer.model.checkpoints import save_checkpoint
 
 WORDS = ("I", "went", "to", "school", "She", "likes", "the", "school.", "to,")
 
@@ -34,7 +40,12 @@ def files(folder):
 
 
 def test_planted_heads_are_found(data, tmp_path):
-    atlas = build(planted_gpt(), data, tmp_path / "out", shard=20)
+    model = planted_gpt()
+    save_checkpoint(tmp_path / "planted", model.module, tiny_tokenizer())
+    arguments = ["atlas", "--data", data, "--model", tmp_path / "planted", "--out", tmp_path / "out", "--shard", 20]
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    atlas = Atlas.read(tmp_path / "out")
     heads = atlas.heads.set_index(["layer", "head"])
     for measure, place, least in (
         ("previous", PREVIOUS, 0.8),
@@ -45,7 +56,7 @@ def test_planted_heads_are_found(data, tmp_path):
         assert ranked.index[0] == place, ranked
         assert ranked.iloc[0] > least > 1.2 * ranked.iloc[1], ranked
     best = atlas.examples.set_index(["layer", "head", "rank"]).loc[(*INDUCTION, 1)]
-    tokens = planted_gpt().trace(best.text).tokens["tgt"]
+    tokens = model.trace(best.text).tokens["tgt"]
     assert tokens[best.query] == best.query_token == tokens[best.key - 1]
     assert best.weight > 0.9
     assert Path(data).read_text().splitlines()[best.line - 1] == best.text
@@ -194,6 +205,30 @@ def test_effects_of_silenced_heads_are_those_of_the_first_texts(data, tmp_path):
     pd.testing.assert_frame_equal(atlas.effects, expected)
     with pytest.raises(VisformerError, match="effects=201 is more than 200"):
         build(tiny_gpt(), data, tmp_path / "out", effects=201)
+
+
+def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data, tmp_path):
+    texts = Path(data).read_text().splitlines()
+    texts[1] = "school " * 40
+    Path(data).write_text("\n".join(texts))
+    passes = []
+    first, second = (
+        build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=4, silencing=lambda *count: passes.append(count))
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(first.effects, head_effects(tiny_gpt(), [texts[0], *texts[2:4]]))
+    assert passes == [(done, 15) for done in range(1, 16)]  # none of the second run
+    pd.testing.assert_frame_equal(second.effects, first.effects)
+    assert (build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=6).effects["n"] == 5).all()
+
+
+def test_a_single_token_has_no_effects(tmp_path):
+    plain = hub.tokenizer()
+    plain.backend_tokenizer.post_processor = processors.Sequence([])  # no special tokens, as GPT-2's
+    model = wrap(hub.tiny_module("gpt2"), plain)
+    (tmp_path / "a.txt").write_text("you\nI went to school\n")
+    atlas = build(model, str(tmp_path / "a.txt"), tmp_path / "out", effects=2)
+    pd.testing.assert_frame_equal(atlas.effects, head_effects(model, ["I went to school"]))
 
 
 def test_a_target_is_forced_and_aligned(tmp_path):

@@ -116,6 +116,7 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path):
         folder.mkdir()
         for i, text in enumerate(texts):
             (folder / f"data-{i:05}-of-00002.arrow").write_bytes(arrow(ipc.new_stream)([text]))
+        (folder / "cache-0f.arrow").write_bytes(arrow(ipc.new_stream)([*texts, "left by map"]))
         (folder / "state.json").write_text("{}")
         (folder / "dataset_info.json").write_text("{}")
     (tmp_path / ".hidden").mkdir()

@@ -164,7 +164,7 @@ def test_an_empty_part_changes_nothing():
 def test_traces_of_another_model_are_refused():
     reducer = reduced([0])
     with pytest.raises(TraceError, match="Traces of one model belong together"):
-        reducer.add(1, Record("-", 1, "a"), Trace.from_attention(["a"], np.ones((1, 1, 1, 1))))
+        reducer.add([(1, Record("-", 1, "a"), Trace.from_attention(["a"], np.ones((1, 1, 1, 1))))])
 
 
 TREE = (2, 3, 0, 3)  # the <- cat <- sat -> down
@@ -189,7 +189,7 @@ def test_agreement_with_a_tree_and_with_word_alignment():
     found = {}
     for part, kind in (("encoder", "self_attn"), ("decoder", "cross_attn")):
         layers = trace.layers(part, kind)
-        found |= measured(record, trace, layers, np.stack([layer.value for layer in layers.values()])).totals
+        found |= measured([record], [trace], layers, np.stack([layer.value for layer in layers.values()])[None]).totals
     w, c = pattern[0, 0], cross[0, 0]
     heads = w[1, 2] + w[1, 3] + w[2, 4] + w[3, 4] + w[5, 4]
     dependents = w[2, 1] + w[3, 1] + w[4, 2] + w[4, 3] + w[4, 5]
@@ -207,6 +207,6 @@ def test_a_tree_of_other_words_and_links_beyond_the_text_are_not_counted():
     record = Record("-", 1, "a", heads=(0,), alignment=((99, 0),))
     for part, kind in (("encoder", "self_attn"), ("decoder", "cross_attn")):
         layers = trace.layers(part, kind)
-        found = measured(record, trace, layers, np.stack([layer.value for layer in layers.values()])).totals
+        found = measured([record], [trace], layers, np.stack([layer.value for layer in layers.values()])[None]).totals
         assert not {"syntactic_head", "dependents", "alignment"} & found.keys()
         assert found.keys() <= {*names(cross=kind == "cross_attn")}

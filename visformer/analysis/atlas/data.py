@@ -95,7 +95,7 @@ class Data:
         path, known = Path(self.source), ", ".join(FORMATS)
         if path.is_dir():
             inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in FORMATS and each.is_file())
-            files = [each for each in inside if not any(part.startswith(".") for part in each.relative_to(path).parts)]
+            files = [each for each in inside if not _is_ignored(each.relative_to(path))]
             if not files:
                 raise DataError(N_("{path} holds no data: no file in it ends in {known}."), path=path, known=known)
             return files
@@ -129,6 +129,11 @@ class Data:
             with _readable(path):
                 total += FORMATS[path.suffix.lower()].count(path)
         return total
+
+
+def _is_ignored(path: Path) -> bool:
+    """Whether a file is hidden, or what datasets left in the folder of a dataset that was mapped."""
+    return any(part.startswith(".") for part in path.parts) or path.match("cache-*.arrow")
 
 
 @contextmanager

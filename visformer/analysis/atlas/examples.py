@@ -1,6 +1,6 @@
 """The texts in which a head is most itself: a sketch of bounded size that is merged in any order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,26 +49,41 @@ class Sketch:
     def __getitem__(self, head: int) -> list[Example]:
         return self._kept[head]
 
-    def add(self, record: Record, number: int, trace: Trace, pattern: NDArray[np.float32], axes: TracedTensor) -> None:
-        """Add a text; ``pattern``: (head, query, key) of all heads, ``axes``: the tensor whose axes they have."""
+    def add(
+        self,
+        records: Sequence[Record],
+        numbers: Sequence[int],
+        traces: Sequence[Trace],
+        pattern: NDArray[np.float32],
+        axes: TracedTensor,
+    ) -> None:
+        """Add texts; ``pattern``: (text, layer, head, query, key), ``axes``: a tensor whose axes they have."""
         queries, keys = (str(axis.side) for axis in axes.axes[1:])
-        content = [~separators(trace.tokens[side], trace.special[side]) for side in (queries, keys)]
-        allowed = np.outer(*content)  # (query, key): special tokens and punctuation would be most heads' best examples
-        if queries == keys:
-            np.fill_diagonal(allowed, False)
-        if not allowed.any():
-            return
-        n_queries, n_keys = allowed.shape
+        n_texts, *_, n_queries, n_keys = pattern.shape
+        content = (
+            np.stack([~separators(trace.tokens[side], trace.special[side]) for trace in traces])
+            for side in (queries, keys)
+        )
+        rows, columns = content  # special tokens and punctuation would be most heads' best examples
         causal = axes.name.startswith("decoder.") and queries == keys
         even = 1 / np.arange(1, n_queries + 1) if causal else np.full(n_queries, 1 / n_keys)
-        excess = np.where(allowed, pattern - even[:, None], -np.inf).reshape(len(pattern), -1)  # (head, query * key)
-        cells = excess.argmax(axis=1)
-        strengths = excess[np.arange(len(cells)), cells]
-        for head in np.flatnonzero(strengths > self._least).tolist():
-            query, key = (int(i) for i in divmod(cells[head], n_keys))
-            tokens = trace.tokens[queries][query], trace.tokens[keys][key]
-            weight = float(pattern[head, query, key])
-            self.extend(head, [Example(float(strengths[head]), number, query, key, weight, *tokens, record)])
+        least = np.where(rows[:, :, None] & columns[:, None], even[:, None], np.inf)  # (text, query, key)
+        if queries == keys:
+            least[:, np.arange(n_keys), np.arange(n_keys)] = np.inf
+        patterns = pattern.reshape(n_texts, -1, n_queries * n_keys)
+        excess = patterns - least.reshape(n_texts, 1, -1)
+        cells = excess.argmax(axis=-1)  # (text, head)
+        strengths = np.take_along_axis(excess, cells[..., None], axis=-1)[..., 0]
+        new = strengths > self._least
+        for head in np.flatnonzero(new.any(axis=0)).tolist():
+            examples = []
+            for i in np.flatnonzero(new[:, head]).tolist():
+                query, key = divmod(int(cells[i, head]), n_keys)
+                tokens = traces[i].tokens[queries][query], traces[i].tokens[keys][key]
+                weight = float(patterns[i, head, cells[i, head]])
+                strength = float(strengths[i, head])
+                examples.append(Example(strength, numbers[i], query, key, weight, *tokens, records[i]))
+            self.extend(head, examples)
 
     def merge(self, other: "Sketch") -> None:
         """Add the examples of another part of the data."""

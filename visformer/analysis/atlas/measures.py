@@ -1,13 +1,13 @@
 """What is summed over the rows of each head, beside the scores of the explorer. Each is a mean over its own rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.atlas.records import Record
-from visformer.analysis.heads import BY_ROW, ROWS, SCORES, row_totals, separators
+from visformer.analysis.heads import ATTENDING, BY_ROW, RECEIVED, ROWS, SCORES, row_totals, separators
 from visformer.trace import Trace, TracedTensor
 
 Floats = NDArray[np.float64]
@@ -51,12 +51,12 @@ def names(*, cross: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Measured:
-    """One text's sums over rows, of all heads of one attention.
+    """Sums over the rows of each of several texts, of all heads of one attention.
 
     Args:
-        totals: by statistic, (layer, head): its total over rows, and its number of rows.
-        entropy: (layer, head, query).
-        rows: (layer, head, query): 1 for a row that is not fully masked.
+        totals: by statistic, (text, layer, head): its total over rows, and its number of rows.
+        entropy: (text, layer, head, query).
+        rows: (text, layer, head, query): 1 for a row that is not fully masked.
     """
 
     totals: Mapping[str, tuple[Floats, Floats]]
@@ -65,31 +65,35 @@ class Measured:
 
 
 def measured(
-    record: Record, trace: Trace, layers: Mapping[int, TracedTensor], pattern: NDArray[np.float32]
+    records: Sequence[Record],
+    traces: Sequence[Trace],
+    layers: Mapping[int, TracedTensor],
+    pattern: NDArray[np.float32],
 ) -> Measured:
-    """Sum every statistic over the rows of one text.
+    """Sum every statistic over the rows of texts with as many tokens.
 
     Args:
-        record: with the tree or the links, if the data have them.
-        trace: of its text.
-        layers: patterns of one attention, by layer.
-        pattern: the same, (layer, head, query, key).
+        records: with the tree or the links, if the data have them.
+        traces: of their texts.
+        layers: patterns of one attention of any of them, by layer.
+        pattern: those of all, (text, layer, head, query, key).
     """
-    scores = row_totals(trace, layers)
-    rows, entropy = scores.pop(ROWS), scores.pop(BY_ROW)
+    scores = row_totals(traces, layers, [*np.moveaxis(pattern, 1, 0)])
+    rows, entropy, attending, received = (scores.pop(name) for name in (ROWS, BY_ROW, ATTENDING, RECEIVED))
     totals = {name: (total, rows) for name, total in scores.items()}
     queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
-    columns = pattern.sum(axis=2, dtype=np.float64)  # (layer, head, key): what a key receives
-    special = np.array(trace.special[keys], dtype=bool)
-    punctuation = separators(trace.tokens[keys], special.tolist()) & ~special
-    totals["special"] = columns[..., special].sum(axis=-1), rows
-    totals["punctuation"] = columns[..., punctuation].sum(axis=-1), rows
-    totals["sink"] = columns.max(axis=-1), rows
-    for name, cells in _cells(record, trace, queries, keys).items():
-        if cells is not None and cells.any():
-            total = np.tensordot(pattern.astype(np.float64), cells.astype(np.float64))  # over (query, key)
-            totals[name] = total, np.full(total.shape, float(cells.any(axis=1).sum()))
-    return Measured(totals, entropy, (pattern.sum(axis=-1) > 0).astype(np.float64))
+    special = np.array([trace.special[keys] for trace in traces], dtype=bool)  # (text, key)
+    punctuation = np.stack([separators(trace.tokens[keys], trace.special[keys]) for trace in traces]) & ~special
+    totals["special"] = np.einsum("tlhk,tk->tlh", received, special), rows
+    totals["punctuation"] = np.einsum("tlhk,tk->tlh", received, punctuation), rows
+    totals["sink"] = received.max(axis=-1), rows
+    for i, (record, trace) in enumerate(zip(records, traces, strict=True)):
+        for name, cells in _cells(record, trace, queries, keys).items():
+            if cells is not None and cells.any():
+                total, counted = totals.setdefault(name, (np.zeros(rows.shape), np.zeros(rows.shape)))
+                total[i] = pattern[i].reshape(*rows.shape[1:], -1) @ cells.ravel().astype(np.float64)
+                counted[i] = cells.any(axis=1).sum()
+    return Measured(totals, entropy, attending)
 
 
 def _cells(record: Record, trace: Trace, queries: str, keys: str) -> dict[str, NDArray[np.bool_] | None]:

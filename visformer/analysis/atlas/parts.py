@@ -5,7 +5,7 @@ One row a head; docs/scale.md describes the columns. The metadata say which mode
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from visformer.analysis.atlas.examples import Example
 from visformer.analysis.atlas.records import Broken, Record, Row, digest
-from visformer.analysis.atlas.reducer import Reducer, Sums
+from visformer.analysis.atlas.reducer import Reducer, Sums, Text
 from visformer.analysis.atlas.schemas import FIELDS, part_schema
 from visformer.errors import VisformerError
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # torch; pyarrow, which takes long
 
 KEY = b"visformer_atlas"
 """The metadata's key in a Parquet file."""
+
+_HELD = 64 * 10**6
+"""Bytes of Traces that wait until those with as many tokens are summed together."""
 
 _SAMPLED = 4096
 """Values of each weight that a model is recognised by."""
@@ -105,7 +108,7 @@ def measure(
         task: the shard.
         about: what the atlas is of.
         strict: whether a broken row ends it.
-        tick: called after each row.
+        tick: called once for each row.
 
     Raises:
         VisformerError: the model cannot do this at all.
@@ -113,44 +116,46 @@ def measure(
     """
     broken = [row for row in task.rows if isinstance(row, Broken)]
     numbered = [(task.first + i, row) for i, row in enumerate(task.rows) if isinstance(row, Record)]
-    for _ in broken:
-        tick()
     sums = Reducer()
-    while numbered:
-        if strict and broken:
-            break
-        done, error = _add(sums, model, numbered, tick)
-        if error is not None:
-            _, record = numbered[done]
-            broken.append(Broken(record.file, record.line, str(error.params.get("reason", error))))
-            tick()
-            done += 1
-        numbered = numbered[done:]
+    held: list[Text] = []
+    nbytes = 0
+    for text in _traced(model, numbered, broken, strict=strict):
+        held.append(text)
+        nbytes += text[2].nbytes
+        if nbytes > _HELD:
+            sums.add(held)
+            held, nbytes = [], 0
+        tick()
+    sums.add(held)
     if strict and broken:
         raise broken[0].error()
+    for _ in broken:
+        tick()
     in_order = tuple(sorted(broken, key=lambda row: (row.file, row.line)))
     return _written(Part(asdict(about), task.digest, len(task.rows), in_order, sums))
 
 
-def _add(
-    sums: Reducer, model: "TracedModel", numbered: Sequence[tuple[int, Record]], tick: Callable[[], object]
-) -> tuple[int, VisformerError | None]:
-    """Add texts up to the first that the model cannot take; return how many, and what it raised."""
-    records = [record for _, record in numbered]
+def _traced(
+    model: "TracedModel", numbered: Sequence[tuple[int, Record]], broken: list[Broken], *, strict: bool
+) -> Iterator[Text]:
+    """Yield each text with its Trace; those that the model cannot take are appended to ``broken``."""
     encoder = model.info.kind == "encoder"
-    targets = None if encoder or all(one.target is None for one in records) else [one.target for one in records]
-    pairs = [one.pair for one in records] if encoder and any(one.pair for one in records) else None
-    traces = model.trace_many([one.text for one in records], targets, pairs=pairs)
-    for done, (number, record) in enumerate(numbered):
+    while numbered and not (strict and broken):
+        records = [record for _, record in numbered]
+        targets = None if encoder or all(one.target is None for one in records) else [one.target for one in records]
+        pairs = [one.pair for one in records] if encoder and any(one.pair for one in records) else None
+        traces = model.trace_many([one.text for one in records], targets, pairs=pairs)
+        done = 0
         try:
-            trace = next(traces)
+            for trace in traces:
+                yield (*numbered[done], trace)
+                done += 1
         except VisformerError as error:
             if type(error) is VisformerError:  # not about this text
                 raise
-            return done, error
-        sums.add(number, record, trace)
-        tick()
-    return len(numbered), None
+            broken.append(Broken(records[done].file, records[done].line, str(error.params.get("reason", error))))
+            done += 1
+        numbered = numbered[done:]
 
 
 # The file -------------------------------------------------------------------------------------------------------------

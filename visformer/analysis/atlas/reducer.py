@@ -1,6 +1,8 @@
 """The sums of an atlas: added to text by text, and merged in any order. float64; no Trace is kept."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,10 @@ POSITIONS = 64
 """Positions with an entropy of their own; the last has all later ones, too."""
 
 Floats = NDArray[np.float64]
+Text = tuple[int, Record, Trace]
+
+_TOGETHER = 1 << 20
+"""Bytes of the patterns that are summed together: few enough to stay in a processor's cache."""
 
 
 @dataclass
@@ -50,25 +56,26 @@ class Sums:
         self.positions = np.zeros((2, *shape, POSITIONS))
         self.examples = Sketch(shape[0] * shape[1])
 
-    def add(self, number: int, record: Record, trace: Trace) -> None:
-        """Add one text; see :meth:`Reducer.add`."""
+    def add(self, texts: Sequence[Text]) -> None:
+        """Add texts with as many tokens; see :meth:`Reducer.add`."""
+        numbers, records, traces = zip(*texts, strict=True)
         part, kind = self.stack.split(".")
-        layers = trace.layers(part, kind)  # type: ignore[arg-type]
-        one = next(iter(layers.values()))
-        pattern = np.stack([layer.value for layer in layers.values()])  # (layer, head, query, key)
-        self.texts += 1
-        found = measure(record, trace, layers, pattern)
-        totals = np.zeros((len(self.names), 2, len(self.layers), self.n_heads))
+        layers = traces[0].layers(part, kind)
+        names = [layer.name for layer in layers.values()]
+        pattern = np.stack([[trace.tensors[name].value for name in names] for trace in traces])
+        self.texts += len(texts)
+        found = measure(records, traces, layers, pattern)
+        totals = np.zeros((len(self.names), 2, len(texts), len(self.layers), self.n_heads))
         for name, both in found.totals.items():
             totals[self.names.index(name)] = both
-        total, rows = totals[:, 0], totals[:, 1]  # each (measure, layer, head)
+        total, rows = totals[:, 0], totals[:, 1]  # each (measure, text, layer, head)
         mean = total / np.maximum(rows, 1)
-        for i, values in enumerate((rows, total, (rows > 0).astype(np.float64), mean, mean * mean)):
-            self.measures[:, i] += values
-        self._at(self.positions, np.stack([found.entropy, found.rows]))
+        for i, values in enumerate((rows, total, rows > 0, mean, mean * mean)):
+            self.measures[:, i] += values.sum(axis=1)
+        self._at(self.positions, np.stack([found.entropy.sum(axis=0), found.rows.sum(axis=0)]))
         if kind == "self_attn":
             self.offsets += _by_offset(pattern)
-        self.examples.add(record, number, trace, pattern.reshape(-1, *pattern.shape[2:]), one)
+        self.examples.add(records, numbers, traces, pattern, layers[self.layers[0]])
 
     def merge(self, other: "Sums") -> None:
         """Add the sums of another part of the data."""
@@ -87,18 +94,19 @@ class Sums:
 
 
 def _by_offset(pattern: NDArray[np.float32]) -> Floats:
-    """Sum a pattern (layer, head, token, token) by how far the key is from the row, and count such cells.
+    """Sum patterns (text, layer, head, token, token) by how far the key is from the row, and count such cells.
 
     Returns:
         (2, layer, head, offset): weight and cells.
     """
-    *heads, n, _ = pattern.shape
-    padded = np.concatenate([pattern[..., ::-1, :], np.zeros_like(pattern)], axis=-1)  # (layer, head, n, 2 n)
+    n_texts, *heads, n, _ = pattern.shape
+    padded = np.zeros((*heads, n, 2 * n))
+    pattern[..., ::-1, :].sum(axis=0, dtype=np.float64, out=padded[..., :n])
     width = 2 * n - 1  # as many to a row: each is one further to the right, keys at one offset are in one column
     shifted = padded.reshape(*heads, -1)[..., : n * width].reshape(*heads, n, width)
     offset = np.arange(1 - n, n)
     result = np.zeros((2, *heads, 2 * OFFSETS + 1))
-    for sums, each in zip(result, (shifted.sum(axis=-2, dtype=np.float64), n - abs(offset)), strict=True):
+    for sums, each in zip(result, (shifted.sum(axis=-2), n_texts * (n - abs(offset))), strict=True):
         middle = each[..., abs(offset) <= OFFSETS]
         first = OFFSETS - middle.shape[-1] // 2
         sums[..., first : first + middle.shape[-1]] = middle
@@ -114,20 +122,28 @@ class Reducer:
         self.sums: dict[str, Sums] = {}
         self._shapes: dict[str, str] = {}
 
-    def add(self, number: int, record: Record, trace: Trace) -> None:
-        """Add one text.
+    def add(self, texts: Iterable[Text]) -> None:
+        """Add texts: those with as many tokens together, which takes a fraction of the time.
 
         Args:
-            number: of the record, in the order of the data, from 0; examples are ordered by it.
-            record: the text, with what is known about it.
-            trace: its patterns.
+            texts: for each its number in the order of the data, from 0, by which examples are ordered; the record, with
+                what is known about it; and its patterns.
 
         Raises:
-            TraceError: the Trace has other layers or heads than those before, or holds maps.
+            TraceError: a Trace has other layers or heads than those before, or holds maps.
         """
-        for stack in STACKS:
-            if stack.in_trace(trace):
-                self._sums(stack, trace).add(number, record, trace)
+        alike: dict[tuple[Any, ...], list[Text]] = {}
+        for text in texts:
+            trace = text[2]
+            for stack in STACKS:
+                if stack.in_trace(trace):
+                    self._require_alike(stack, trace)
+            alike.setdefault((*trace.tensors, *map(len, trace.tokens.values())), []).append(text)
+        for group in alike.values():
+            size = max(1, _TOGETHER // group[0][2].nbytes)
+            for stack in STACKS:
+                for i in range(0, len(group) if stack.in_trace(group[0][2]) else 0, size):
+                    self.sums[stack.name].add(group[i : i + size])
 
     def merge(self, other: "Reducer") -> None:
         """Add another part of the data, in any order; bit for bit the same in the same order."""
@@ -136,9 +152,8 @@ class Reducer:
                 self.sums[name] = Sums(name, sums.layers, sums.n_heads)
             self.sums[name].merge(sums)
 
-    def _sums(self, stack: Stack, trace: Trace) -> Sums:
+    def _require_alike(self, stack: Stack, trace: Trace) -> None:
         layers = stack.layers(trace)
         self._shapes[stack.name] = require_alike(layers, self._shapes.get(stack.name))
         if stack.name not in self.sums:
             self.sums[stack.name] = Sums(stack.name, tuple(layers), shape_of(layers)[1])
-        return self.sums[stack.name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from visformer.analysis.atlas import schemas
 from visformer.analysis.atlas.data import Data
 from visformer.analysis.atlas.parts import About, Task, fingerprint, measure
-from visformer.analysis.atlas.records import Broken, Record, Row
+from visformer.analysis.atlas.records import Broken, Record, Row, digest
 from visformer.analysis.atlas.reducer import Reducer
 from visformer.analysis.atlas.store import Store
 from visformer.analysis.atlas.tables import Atlas, tables
@@ -26,6 +26,9 @@ EFFECTS = 200
 
 Progress = Callable[[int, bool], object]
 """Called with a number of rows, and whether they were computed now, not in an earlier run."""
+
+Silencing = Callable[[int, int], None]
+"""Called with passes done and all passes."""
 
 Engine = Callable[[Iterable[Task], About, bool, Progress], Iterator[tuple[int, bytes]]]
 """Runs a model over shards, in any order: yields the index of each with the file of its part."""
@@ -52,6 +55,7 @@ def build(
     effects: int = 0,
     engine: Engine | None = None,
     progress: Progress = lambda rows, computed: None,
+    silencing: Silencing | None = None,
 ) -> Atlas:
     """Measure what every head does over a corpus. A run that was interrupted goes on where it was.
 
@@ -62,9 +66,10 @@ def build(
         shard: rows of the data in each shard; a shard is the unit that is computed again after an interruption.
         limit: only so many rows.
         strict: whether a broken row ends the run.
-        effects: on how many texts each head is silenced, at most 200; the first ones of the data.
+        effects: on how many texts each head is silenced, at most 200: the first ones of the data, but broken ones.
         engine: runs the shards; None: one after another in this process.
         progress: called with a number of rows, and whether they were computed now, not in an earlier run.
+        silencing: called with passes done and all passes, while heads are silenced.
 
     Returns:
         The atlas, as it is in ``out``.
@@ -97,7 +102,7 @@ def build(
     for name, table in tables(merged, broken).items():
         store.write_table(name, table)
     if effects:
-        _effects(store, model, first)
+        _effects(store, model, first, broken, silencing)
     return Atlas.read(out)
 
 
@@ -140,12 +145,24 @@ def _merged(store: Store, n_shards: int, strict: bool) -> tuple[Reducer, list[Br
     return merged, broken
 
 
-def _effects(store: Store, model: "TracedModel", records: Iterable[Record]) -> None:
-    """Silence each head on the first texts of the data."""
+def _effects(
+    store: Store, model: "TracedModel", records: Iterable[Record], broken: Iterable[Broken], progress: Silencing | None
+) -> None:
+    """Silence each head on the first texts of the data that can be used, if that was not done in an earlier run."""
     import pyarrow as pa
 
     from visformer.analysis.effects.head_effects import head_effects
 
-    texts = [one.text if one.target is None else (one.text, one.target) for one in records]
-    table = head_effects(model, texts)
-    store.write_table("effects", pa.Table.from_pandas(table, preserve_index=False), method="zero", texts=len(texts))
+    skipped = {(row.file, row.line) for row in broken}
+    used = [one for one in records if (one.file, one.line) not in skipped and _predicts(model, one)]
+    of = {"method": "zero", "texts": len(used), "digest": digest(used)}
+    if store.holds_table("effects", **of):
+        return
+    table = head_effects(model, [one.text if one.target is None else (one.text, one.target) for one in used],
+                         progress=progress)  # fmt: skip
+    store.write_table("effects", pa.Table.from_pandas(table, preserve_index=False), **of)
+
+
+def _predicts(model: "TracedModel", record: Record) -> bool:
+    """Whether a text has a token to predict: of a decoder-only model, the first has not."""
+    return model.info.kind != "decoder" or record.target is not None or len(model.tokenize(record.text)) > 1

@@ -70,6 +70,12 @@ class Store:
         """
         return read_part(read_table(self.path(index)))
 
+    def holds_table(self, name: str, **more: Any) -> bool:
+        """Whether a table of the whole corpus is there whose metadata say ``more``, too."""
+        path = self.folder / f"{name}.parquet"
+        said = (path.exists() and about_of(_schema(path).metadata)) or {}
+        return said.items() >= {**asdict(self.about), **more}.items()
+
     def write_table(self, name: str, table: "pyarrow.Table", **more: Any) -> None:
         """Write a table of the whole corpus; ``more``: what its metadata say besides."""
         write_whole(self.folder / f"{name}.parquet", to_parquet(table, {**asdict(self.about), **more}))
