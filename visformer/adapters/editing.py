@@ -1,6 +1,7 @@
 """The edits of one call: which of them reach something, and what a plain function returns."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -60,7 +61,7 @@ def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> Edit:
         if not callable(edit):
             raise EditError(_NO_EDIT, edit=edit)
         return _Function(edit)
-    reached = [name for name in names if edit.applies(name)]
+    reached = _reached(edit, tuple(names))
     if not reached:
         raise EditError(N_("{edit} matches nothing in this model: check the layer and the name."), edit=edit)
     for name in fixed.intersection(reached):
@@ -70,6 +71,11 @@ def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> Edit:
             name=name,
         )
     return edit
+
+
+@lru_cache(maxsize=64)  # the same edit often comes with many texts, one after another
+def _reached(edit: _Edit, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if edit.applies(name))
 
 
 class _Function:
