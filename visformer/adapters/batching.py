@@ -38,12 +38,11 @@ class Batches(Generic[_Ready]):
                 value=self.size,
             )
 
-    def full(self, ready: Sequence[_Ready]) -> bool:
-        """Whether no more texts are to be read before these are run."""
+    def full(self, n: int, nbytes: int) -> bool:
+        """Whether no more texts are to be read before the ``n`` that are ready, of ``nbytes`` together, are run."""
         if self.size is not None:
-            return len(ready) >= self.size
-        total = sum(self.nbytes(*self.lengths(one)) for one in ready)
-        return len(ready) >= limits.WINDOW or total >= limits.BATCH_BYTES
+            return n >= self.size
+        return n >= limits.WINDOW or nbytes >= limits.BATCH_BYTES
 
     def grouped(self, ready: Sequence[_Ready]) -> list[list[int]]:
         """Return indices of the texts of each batch."""
@@ -122,7 +121,8 @@ def _read(
 ) -> tuple[list[tuple[int, _Ready]], Exception | None]:
     """Read the texts to run next, with their indices, and the error that ended this."""
     window: list[tuple[int, _Ready]] = []
-    while not window or not batches.full([ready for _, ready in window]):
+    nbytes = 0
+    while not window or not batches.full(len(window), nbytes):
         try:
             index, text = next(source)
         except StopIteration:
@@ -133,6 +133,7 @@ def _read(
             window.append((index, prepare(text)))
         except VisformerError as error:
             return window, _located(index, error)
+        nbytes += batches.nbytes(*batches.lengths(window[-1][1]))
     return window, None
 
 
