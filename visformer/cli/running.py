@@ -63,7 +63,10 @@ in_language = with_default("--lang", type=click.Choice([*languages()]), default=
 @with_default("--address", default="localhost", help="0.0.0.0 also serves others in the network.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
-def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
+@click.option(
+    "--atlas", "atlases", multiple=True, type=click.Path(exists=True), help="A folder that visformer atlas wrote."
+)
+def run(port: int | None, address: str, headless: bool, model: str | None, atlases: tuple[str, ...]) -> None:
     """Open the app in the browser. Ctrl+C stops it.
 
     \b
@@ -71,6 +74,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
       visformer run
       visformer run --port 8600 --headless
       visformer run --model runs/en-zh/checkpoint
+      visformer run --atlas runs/atlas
     """
     from visformer.cli.checks import port_refused
 
@@ -84,6 +88,8 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     if model:
         require_model(model)
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
+    if atlases:
+        os.environ[settings.ATLASES.name] = ",".join(str(Path(atlas).resolve()) for atlas in atlases)
     if ":" not in address:  # a name of this machine, under which the address is printed
         os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
     if not os.environ.get(settings.MEMORY.name):

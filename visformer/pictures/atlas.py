@@ -208,6 +208,10 @@ def _names(setting: Setting) -> tuple[str, ...]:
     return setting.source.atlases or bundled_names()
 
 
+def _first(setting: Setting) -> str:
+    return _names(setting)[0]
+
+
 def _chosen(setting: Setting) -> "Atlas":
     return setting.source.atlas(setting["atlas"])
 
@@ -251,12 +255,12 @@ def _indices(setting: Setting, column: str) -> list[int]:
 
 # fmt: off
 ATLAS = Text(
-    name="atlas", label=N_("Atlas"), among=_names, default=lambda setting: _names(setting)[0],
+    name="atlas", label=N_("Atlas"), among=_names, default=_first, per=_first,
     help="A bundled atlas (en-zh, mini-gpt, mini-gpt@6, mini-gpt-2), or the path of one: a folder, or a zip of it.",
 )
 OTHER_ATLAS = Text(
     name="other_atlas", label=N_("Atlas B"), help="A second atlas, as --atlas.", among=_names,
-    default=lambda setting: second(_names(setting), setting["atlas"]),
+    default=lambda setting: second(_names(setting), setting["atlas"]), per=lambda setting: setting["atlas"],
 )
 STATISTIC = Choice(
     name="statistic", label=N_("Statistic"), help="What the map shows of each head.", values=_known, widget="selectbox",
