@@ -1,7 +1,8 @@
 """Measure the heads of the bundled models: ``python -m scripts.measure_heads`` writes heads.json beside their weights.
 
 The page on heads opens with these numbers, and the explorer shows their labels: effects on the bundled list by each
-method, pruning, known heads, and the roles that an atlas found. Numbers have six decimals. Layers and heads count from 0.
+method, pruning, known heads, and the roles that the bundled atlas tells. Numbers have six decimals. Layers and heads
+count from 0.
 """
 
 import argparse

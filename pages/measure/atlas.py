@@ -8,8 +8,8 @@ from visformer.app.widgets import controls, formula_box
 from visformer.errors import N_, DataError
 from visformer.pictures.atlas import HEADS, PAGE
 
-FORMULA = r"""&\sym{pattern}{s_h} \pm 1.96\, \sigma_h / \sqrt{n} \\[4pt]
-&1 - \max_i\, |\sym{pattern}{s_{h,i}} - \sym{pattern}{s_{g,i}}|"""
+FORMULA = r"""&\sym{pattern}{s_h} \pm 1.96\, \sigma_h / \sqrt{n} \qquad
+1 - \max_i\, |\sym{pattern}{s_{h,i}} - \sym{pattern}{s_{g,i}}|"""
 CODE = (
     ("analysis/atlas/roles.py", "roles"),
     ("analysis/atlas/roles.py", "interval"),
@@ -19,7 +19,7 @@ TOLD = N_("Interval of a mean over n texts; similarity of two heads")
 
 _ = boxes.gettext()
 view = PAGE.view(controls.view(_("View"), PAGE.titles, key="atlas_view"))
-words, beside = st.columns([58, 42], gap="medium", vertical_alignment="center")
+words, beside = st.columns([50, 50], gap="medium", vertical_alignment="center")
 with words:
     controls.look_for(_(view.look_for))
 with beside:

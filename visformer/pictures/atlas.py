@@ -126,9 +126,13 @@ def _maps(
         part = stack.partition(".")[2]
         if not _tells(name, part):
             continue
-        chosen = (rows[["stack", "layer", "head"]] == [setting.get(key) for key in ("stack", "layer", "head")]).all(axis=1)
+        chosen = (rows[["stack", "layer", "head"]] == [setting.get(key) for key in ("stack", "layer", "head")]).all(
+            axis=1
+        )
         title = " · ".join(filter(None, (side, _(label))))
-        panels.append(head_map(rows, numbers[rows.index], name=f"{stack} {side}".strip(), title=title, outlined=chosen, **look))
+        panels.append(
+            head_map(rows, numbers[rows.index], name=f"{stack} {side}".strip(), title=title, outlined=chosen, **look)
+        )
     return panels
 
 
@@ -150,7 +154,12 @@ def of_head(setting: Setting) -> "pd.DataFrame":
     beside = heads[heads["stack"] == setting["stack"]]
     own = beside[(beside["layer"] == setting["layer"]) & (beside["head"] == setting["head"])]
     rows = [
-        (name, float(own[name].iloc[0]), float(own[f"{name}_sd"].iloc[0]), beside.drop(own.index)[name].dropna().tolist())
+        (
+            name,
+            float(own[name].iloc[0]),
+            float(own[f"{name}_sd"].iloc[0]),
+            beside.drop(own.index)[name].dropna().tolist(),
+        )
         for name in SHARES
         if own[name].notna().all()
     ]
@@ -183,6 +192,8 @@ def _distribution(setting: Setting) -> Any:
         others = rows.groupby("position")["entropy"].mean().rename("others").reset_index()
         table, x, y = own.merge(others, on="position"), "position", "entropy"
         axes = (_(N_("position of the row")), _(N_("entropy, nats")))
+    else:
+        table = table[(table["share"] > 0) | (table["others"] > 0)]  # a decoder never reads ahead
     return by_position(
         table[x].tolist(),
         table[y].tolist(),
@@ -306,7 +317,7 @@ DISTRIBUTION = Picture(
 TWO = Picture(
     name="atlas-two", view="two", title=N_("Two atlases"), formula=True, alone=True, in_handouts=False,
     options=(ATLAS, OTHER_ATLAS, STATISTIC, *PLACE), draw=_two,
-    look_for=N_("Two models, or two moments of one training, over the same sentences. Which heads have become others?"),
+    look_for=N_("Two models, or two moments of one training, over the same sentences. Which heads differ?"),
 )
 PAGE = Page(
     name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD, DISTRIBUTION, TWO),

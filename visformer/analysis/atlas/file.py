@@ -1,4 +1,4 @@
-"""An atlas as one file: a zip of its tables, as anybody can make one of its folder. Whatever it holds, it is bounded."""
+"""An atlas as one file: a zip of its tables, as anybody can make one of its folder; bounded, whatever it holds."""
 
 import io
 import zipfile
@@ -161,9 +161,10 @@ def _checked(found: Tables, name: str) -> Tables:
            for stack, layer, head in heads):  # fmt: skip
         raise ValueError("no such heads")
     for table in found.values():
-        if keys[0] in table.column_names and not {
-            *zip(*(table[key].to_pylist() for key in keys), strict=True)
-        } <= places:
+        if (
+            keys[0] in table.column_names
+            and not {*zip(*(table[key].to_pylist() for key in keys), strict=True)} <= places
+        ):
             raise ValueError("of other heads")
     if min(found["heads"]["texts"].to_pylist()) < 1:
         raise ValueError("no texts")

@@ -10,11 +10,13 @@ from visformer.analysis.atlas import bundled_names, roles, similar_heads
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.serving.models import MODEL, offered
-from visformer.app.session import address, atlases, boxes, measured, selection, slots
+from visformer.app.session import address, atlases, boxes, measured, selection, slots, visit
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import State
 from visformer.app.widgets import controls, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
+from visformer.panel import one_by_one
 from visformer.pictures.atlas import (
     ABOUT,
     ATLAS,
@@ -99,20 +101,33 @@ def heads(setting: Setting) -> None:
     atlas, passing = setting.source.atlas(setting["atlas"]), shown(setting)
     if setting["atlas"] not in bundled_names() and atlases.opens_with(atlas) == (boxes.model() or MODEL):
         measured.keep({"roles": measured.Table.of(roles(atlas), is_own=True)})
-    panels = HEADS.draw(setting)
-    controls.draw(panels, key="atlas_heads", share=0.5, on_click=partial(_focus, panels))
-    said = _("{n} of {all} heads. {statistic}: {about} Means over {texts} texts of {model}; outlined: the selected head.")
+    panels: Any = HEADS.draw(setting)
+    left, right = st.columns([45, 55], gap="medium")
+    with left:
+        controls.draw(panels, key="atlas_heads", share=0.9, on_click=partial(_focus, panels))
+    said = _("{n} of {all} heads. {about} Means over {texts} texts of {model}; outlined: the selected head.")
     told = said.format(
         n=int(passing.notna().sum()),
-        all=int(len(passing)),
-        statistic=_(STATISTICS[setting["statistic"]]),
+        all=len(passing),
         about=_(ABOUT[setting["statistic"]]),
         texts=f"{int(atlas.heads['texts'].max()):,}",
         model=atlas.about["model"],
     )
-    st.text(told)
-    _remarks(atlas)
-    _head(setting, atlas)
+    with left:
+        st.caption(told)
+        _remarks(atlas)
+    with right:
+        _head(setting, atlas)
+    place = (setting["stack"], setting["layer"], setting["head"])
+    _similar(_("Heads like it"), similar_heads(atlas, *place))
+    _examples(atlas, place)
+    st.caption(
+        paragraph(
+            _("Dot: mean over all rows; line: standard deviation of the texts' own means; faint: the other heads."),
+            _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
+            _(_LIMIT),
+        )
+    )
 
 
 def _remarks(atlas: "Atlas") -> None:
@@ -132,24 +147,12 @@ def _focus(panels: "list[Panel]", click: "Click") -> None:
 
 
 def _head(setting: Setting, atlas: "Atlas") -> None:
-    """Draw what the selected head is: roles, what silencing does, its distribution, examples and heads like it."""
-    _, place = boxes.gettext(), (setting["stack"], setting["layer"], setting["head"])
+    """Draw what the selected head is: its roles, what silencing it does, and its distribution over the corpus."""
+    place = (setting["stack"], setting["layer"], setting["head"])
     st.subheader(_place_name(place), anchor=False)
-    st.text(paragraph(_roles(atlas, place), _silenced(atlas, place)))
-    left, right = st.columns(2, gap="medium")
-    with left:
-        controls.draw(HEAD.draw(setting), key="atlas_head")
-    with right:
-        controls.draw(DISTRIBUTION.draw(setting), key="atlas_distribution")
-    _similar(_("Heads like it"), atlas, similar_heads(atlas, *place))
-    _examples(atlas, place)
-    st.caption(
-        paragraph(
-            _("Dot: mean over all rows; line: standard deviation of the texts' own means; faint: the other heads."),
-            _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
-            _(_LIMIT),
-        )
-    )
+    st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
+    controls.draw(HEAD.draw(setting), key="atlas_head")
+    controls.draw(DISTRIBUTION.draw(setting), key="atlas_distribution")
 
 
 def _place_name(place: Place) -> str:
@@ -158,16 +161,16 @@ def _place_name(place: Place) -> str:
     return said.format(attention=_(_STACKS[place[0]]), layer=place[1] + 1, head=place[2] + 1)
 
 
-def _roles(atlas: "Atlas", place: Place) -> str:
+def _roles(atlas: "Atlas", place: Place) -> list[str]:
     _, found = boxes.gettext(), roles(atlas)
     own = found[(found[["stack", "layer", "head"]] == [*place]).all(axis=1)]
     if not len(own):
-        return _("It has no role: no statistic of it is high and above most heads of this attention.")
-    said = _("{role} {score} ({low} – {high})")
-    return _("; ").join(
-        said.format(role=_(LABELS[row.label]), score=f"{row.score:.2f}", low=f"{row.low:.3f}", high=f"{row.high:.3f}")
+        return [_("It has no role: no statistic of it is high and above most heads of this attention.")]
+    said = _("{role}: {score} ({low} – {high})")
+    return [
+        said.format(role=_(LABELS[row.label]), score=f"{row.score:.3f}", low=f"{row.low:.3f}", high=f"{row.high:.3f}")
         for row in own.itertuples()
-    )
+    ]
 
 
 def _silenced(atlas: "Atlas", place: Place) -> str:
@@ -183,7 +186,7 @@ def _silenced(atlas: "Atlas", place: Place) -> str:
     return said.format(**numbers, n=int(row["n"]))
 
 
-def _similar(title: str, atlas: "Atlas", found: Any) -> None:
+def _similar(title: str, found: Any) -> None:
     """Draw a button for each head that is like the selected one."""
     _ = boxes.gettext()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -191,7 +194,10 @@ def _similar(title: str, atlas: "Atlas", found: Any) -> None:
         for i, row in enumerate(found.itertuples()):
             said = _("{attention} {layer}·{head} ({similarity})")
             label = said.format(
-                attention=_(_STACKS[row.stack]), layer=row.layer + 1, head=row.head + 1, similarity=f"{row.similarity:.2f}"
+                attention=_(_STACKS[row.stack]),
+                layer=row.layer + 1,
+                head=row.head + 1,
+                similarity=f"{row.similarity:.2f}",
             )
             place = {"stack": row.stack, "layer": int(row.layer), "head": int(row.head)}
             differs = _("offset") if row.differs == "offsets" else _(STATISTICS[row.differs])
@@ -215,15 +221,13 @@ def _examples(atlas: "Atlas", place: Place) -> None:
         text = said.format(
             query=row.query_token, key=row.key_token, weight=f"{row.weight:.2f}", text=_one_line(row.text, row.target)
         )
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if model is not None:
-                st.page_link(
-                    f"pages/see/{EXPLORER}.py",
-                    label=_("Open {n}").format(n=row.rank),
-                    width="content",
-                    query_params=_link(row, place, model),
-                )
+        if model is None:
             st.text(text)
+            continue
+        button, words = st.columns([1, 8], vertical_alignment="center", gap="small")
+        label, opened = _("Open {n}").format(n=row.rank), partial(visit.bring_back, _opened(row, place, model), ())
+        button.button(label, key=f"atlas_example_{row.rank}", on_click=opened)
+        words.text(text)
 
 
 def _one_line(text: str, target: Any) -> str:
@@ -231,29 +235,29 @@ def _one_line(text: str, target: Any) -> str:
     return " ".join(told.split())
 
 
-def _link(row: Any, place: Place, model: str) -> dict[str, str]:
-    """Return the address of an example: its texts, its model, and the cell of the head."""
+def _opened(row: Any, place: Place, model: str) -> State:
+    """Return the state in which an example is open: its texts, its model, and the cell of the head."""
     second = next((each for each in (row.target, row.pair) if isinstance(each, str)), "")
     stack, layer, head = place
     chosen = Selection(stack=stack, layer=layer, head=head, query=int(row.query), key=int(row.key))
     named = "" if model == offered()[0] else model
-    return address.address(replace(address.common(), model=named, text=row.text, target=second, selection=chosen))
+    common = address.common()
+    return replace(common, page=EXPLORER, model=named, text=row.text, target=second, selection=chosen)
 
 
 def two(setting: Setting) -> None:
     """Draw two atlases side by side, and the heads of the second that are like the selected one."""
     _ = boxes.gettext()
     one, other = (setting.source.atlas(setting[name]) for name in ("atlas", "other_atlas"))
-    columns = TWO.draw(setting)
-    panels = [panel for column in columns for panel in column]
+    columns: Any = TWO.draw(setting)
+    panels = one_by_one(columns)
     controls.draw(columns, key="atlas_two", share=0.9, on_click=partial(_focus, panels))
-    said = _("A: {a}, over {texts_a} texts; B: {b}, over {texts_b}. {statistic}: {about}")
+    said = _("A: {a}, over {texts_a} texts; B: {b}, over {texts_b}. {about}")
     told = said.format(
         a=one.about["model"],
         b=other.about["model"],
         texts_a=f"{int(one.heads['texts'].max()):,}",
         texts_b=f"{int(other.heads['texts'].max()):,}",
-        statistic=_(STATISTICS[setting["statistic"]]),
         about=_(ABOUT[setting["statistic"]]),
     )
     st.text(told)
@@ -263,7 +267,7 @@ def two(setting: Setting) -> None:
     st.subheader(_place_name(place), anchor=False)
     found = similar_heads(one, *place, other=other)
     if len(found):
-        _similar(_("Heads of B like it"), other, found)
+        _similar(_("Heads of B like it"), found)
     else:
         st.text(_("B has no attention of this kind."))
     st.caption(_(_LIMIT))
@@ -278,8 +282,8 @@ def _upload() -> None:
         if _BOX.get():
             st.caption(
                 _(
-                    "A zip of the tables in the folder that visformer atlas wrote: heads, offsets, positions, examples, "
-                    "broken and, if there, effects.parquet. It stays in this server's memory for your visit only."
+                    "A zip of the tables that visformer atlas wrote into its folder: heads, offsets, positions, "
+                    "examples, broken and, if there, effects.parquet. It is kept in memory, for your visit only."
                 )
             )
             key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
