@@ -24,6 +24,7 @@ VIEWS = {
     "understand/decoding": ("decoding_view", ["steps", "beams"]),
     "measure/effects": ("effects_view", ["weights", "shuffled", "methods", "patching", "lens"]),
     "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
+    "measure/atlas": ("atlas_view", ["heads", "two"]),
 }
 """Page to the key of its switch and its views."""
 
