@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from visformer.analysis.atlas import (
     MEASURES,
     ROLES,
@@ -73,7 +75,7 @@ def shown(setting: Setting) -> "pd.Series[float]":
             found = found[found["statistic"] == setting["role"]]
         having = {*found[["stack", "layer", "head"]].itertuples(index=False, name=None)}
         places = atlas.heads[["stack", "layer", "head"]].itertuples(index=False, name=None)
-        passes &= [(place in having) == (setting["role"] != NO_ROLE) for place in places]
+        passes &= np.array([(place in having) == (setting["role"] != NO_ROLE) for place in places])
     if setting["token"].strip():
         passes &= with_token(atlas, setting["token"])
     return numbers.where(passes)

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_atlas_is_refused(folder, monkeypatch):
     del files["offsets.parquet"]
     with pytest.raises(DataError, match=r"mine.zip has no offsets.parquet"):
         Atlas.unpack(zipped(files), "mine.zip")
-    with pytest.raises(DataError, match="heads.parquet is larger than 4,000,000"):
+    with pytest.raises(DataError, match=r"heads.parquet is larger than 4,000,000"):
         Atlas.unpack(zipped({**files, "heads.parquet": bytes(limits.ATLAS_BYTES + 1)}, zipfile.ZIP_DEFLATED))
     monkeypatch.setattr(limits, "ATLAS_HEADS", 3)
     with pytest.raises(DataError, match="is larger than 3"):
@@ -142,5 +142,3 @@ def test_what_is_bundled_is_what_the_script_makes():
     atlas = Atlas.bundled("en-zh")
     for row in atlas.examples.sample(50, random_state=0).itertuples():
         assert (rows[row.number]["text"], rows[row.number]["target"]) == (row.text, row.target)
-
-

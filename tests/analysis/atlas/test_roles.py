@@ -41,7 +41,7 @@ def test_the_weight_by_distance_sums_to_1_and_is_that_of_the_tables(atlas):
     assert found["share"].sum() == pytest.approx(1) and found["others"].sum() == pytest.approx(1)
     best = found.loc[found["share"].idxmax()]
     assert best["offset"] == -1 and best["share"] > 0.6 > best["others"]
-    with pytest.raises(DataError, match="has no head 9 in layer 0 of decoder.self_attn"):
+    with pytest.raises(DataError, match=r"has no head 9 in layer 0 of decoder.self_attn"):
         distances(atlas, "decoder.self_attn", 0, 9)
 
 

@@ -32,12 +32,19 @@ def statistics(table: "pd.DataFrame", *, axis: str, title: str, theme: Theme = "
         marker={"size": 6, "color": FAINT[theme], "opacity": 0.45},
         hovertemplate="%{x:.3f}<extra></extra>",
     )
+    ends = zip(table["value"] - table["sd"].fillna(0), table["value"] + table["sd"].fillna(0), strict=True)
+    figure.add_scatter(
+        x=[x for pair in ends for x in (*pair, None)],
+        y=[each for y in places for each in (y, y, None)],
+        mode="lines",
+        line={"color": CURVES[theme][0], "width": 3},
+        hoverinfo="skip",
+    )
     figure.add_scatter(
         x=table["value"].tolist(),
         y=places,
         mode="markers",
         marker={"size": 11, "color": CURVES[theme][0]},
-        error_x={"array": table["sd"].fillna(0).tolist(), "color": CURVES[theme][0], "thickness": 2, "width": 4},
         customdata=table["sd"].tolist(),
         hovertemplate="%{x:.4f} ± %{customdata:.4f}<extra></extra>",
     )
@@ -59,7 +66,7 @@ def by_position(
     title: str,
     theme: Theme = "light",
 ) -> go.Figure:
-    """Draw a number by offset or position: bars of the head, and a line of all heads.
+    """Draw a number by offset or position: of the head, and dotted of all heads.
 
     Args:
         x: offsets or positions, ascending.
@@ -75,9 +82,9 @@ def by_position(
     """
     figure = go.Figure()
     hover = "%{x}: %{y:.4f}<extra></extra>"
-    figure.add_bar(x=[*x], y=[*y], name=literal(names[0]), marker={"color": CURVES[theme][0]}, hovertemplate=hover)
-    line = {"color": FAINT[theme], "width": 2}
-    figure.add_scatter(x=[*x], y=[*others], mode="lines", name=literal(names[1]), line=line, hovertemplate=hover)
+    own, faint = {"color": CURVES[theme][0], "width": 3}, {"color": FAINT[theme], "width": 1.5, "dash": "dot"}
+    figure.add_scatter(x=[*x], y=[*others], mode="lines", name=literal(names[1]), line=faint, hovertemplate=hover)
+    figure.add_scatter(x=[*x], y=[*y], mode="lines+markers", name=literal(names[0]), line=own, hovertemplate=hover)
     _finish(figure, title=title, table={"x": [*x], "y": [*y], "others": [*others]}, theme=theme)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
     figure.update_layout(height=320, margin={"l": 60, "r": 10, "t": 30, "b": 45}, legend=legend, showlegend=True)
