@@ -193,6 +193,7 @@ def _distribution(setting: Setting) -> Any:
         own = rows[(rows["layer"] == place[1]) & (rows["head"] == place[2])]
         others = rows.groupby("position")["entropy"].mean().rename("others").reset_index()
         table, x, y = own.merge(others, on="position"), "position", "entropy"
+        table = table.assign(position=table["position"] + 1)  # on screen from 1
         axes = (_(N_("position of the row")), _(N_("entropy, nats")))
     else:
         table = table[(table["share"] > 0) | (table["others"] > 0)]  # a decoder never reads ahead

@@ -90,6 +90,18 @@ WRONG = {
 }
 
 
+def test_texts_are_utf_8_and_the_metadata_of_pandas_are_not_read(folder):
+    def broken(table):
+        reason = pa.array([b"\xff"]).view("string")
+        return pa.table([["a"], pa.array([1]), reason], table.schema)
+
+    with pytest.raises(DataError, match="is no atlas, or damaged"):
+        Atlas.unpack(changed(pack(folder), "broken", broken))
+    files = tables(pack(folder))
+    files["effects.parquet"] = files["effects.parquet"].replace(b'"index_columns"', b'"\xff\xff\xff\xff\xff_columns"')
+    Atlas.unpack(zipped(files))
+
+
 def many(table, n, reason="x"):
     columns = [["a"] * n, [1] * n, [reason] * n]
     return pa.table([pa.array(each, kind.type) for each, kind in zip(columns, table.schema, strict=True)], table.schema)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visformer.analysis.atlas import schemas
-from visformer.analysis.atlas.parts import about_of
+from visformer.analysis.atlas.parts import KEY, about_of
 from visformer.analysis.atlas.schemas import EFFECTS, TABLES, table_schema
 from visformer.errors import N_, DataError
 from visformer.system import limits
@@ -116,7 +116,7 @@ def _table(name: str, packed: bytes) -> "pyarrow.Table":
         _limit(file.metadata.num_rows, limits.ATLAS_ROWS, f"{name}.parquet")
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         _limit(sum(group.total_byte_size for group in groups), limits.ATLAS_DECODED, f"{name}.parquet")
-        metadata = file.schema_arrow.metadata
+        metadata = {KEY: file.schema_arrow.metadata[KEY]}  # pandas would read its own
     texts = [field.name for field in wanted if not pa.types.is_primitive(field.type)]
     table = parquet.read_table(pa.BufferReader(packed), read_dictionary=texts)
     length = 0
@@ -175,6 +175,7 @@ def _require_values(table: "pyarrow.Table") -> None:
     """Require that only a statistic, a target and a second text can be missing, and that no number is infinite."""
     from pyarrow import types
 
+    table.validate(full=True)  # texts are UTF-8
     for name, column in zip(table.column_names, table.columns, strict=True):
         if types.is_floating(column.type):
             if np.isinf(column.to_numpy()).any():

@@ -84,7 +84,8 @@ def by_position(
     hover = "%{x}: %{y:.4f}<extra></extra>"
     own, faint = {"color": CURVES[theme][0], "width": 3}, {"color": FAINT[theme], "width": 1.5, "dash": "dot"}
     figure.add_scatter(x=[*x], y=[*others], mode="lines", name=literal(names[1]), line=faint, hovertemplate=hover)
-    figure.add_scatter(x=[*x], y=[*y], mode="lines+markers", name=literal(names[0]), line=own, hovertemplate=hover)
+    look_of = {"mode": "lines+markers", "line": own, "marker": {"size": 5, "color": own["color"]}}
+    figure.add_scatter(x=[*x], y=[*y], name=literal(names[0]), hovertemplate=hover, **look_of)
     _finish(figure, title=title, table={"x": [*x], "y": [*y], "others": [*others]}, theme=theme)
     legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
     figure.update_layout(height=320, margin={"l": 60, "r": 10, "t": 30, "b": 45}, legend=legend, showlegend=True)
