@@ -46,7 +46,7 @@ def count(app):
 
 def test_it_shows_what_the_selected_head_is(new_app):
     app = new_app(page="measure/atlas", **CROSS)
-    assert [title.value for title in app.subheader] == ["Cross: layer 3, head 2"]
+    assert [title.value for title in app.main.header] == ["Cross: layer 3, head 2"]
     atlas = Atlas.bundled("en-zh")
     row = roles(atlas).query("stack == 'decoder.cross_attn' and layer == 2 and head == 1").iloc[0]
     (told,) = texts(app, "Alignment head: ")
@@ -60,7 +60,7 @@ def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
     app = open_page(new_app(), "measure/atlas")
     panels = pictures.HEADS.make(Source(), {"atlas": "en-zh"})
     call(app, page._focus, panels, Click("encoder.self_attn", 1, 6))
-    assert [title.value for title in app.subheader] == ["Encoder: layer 2, head 7"]
+    assert [title.value for title in app.main.header] == ["Encoder: layer 2, head 7"]
     assert address_of(app) == {"layer": "2", "head": "7"}
     open_page(app, "see/attention")
     assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()

@@ -149,7 +149,7 @@ def _focus(panels: "list[Panel]", click: "Click") -> None:
 def _head(setting: Setting, atlas: "Atlas") -> None:
     """Draw what the selected head is: its roles, what silencing it does, and its distribution over the corpus."""
     place = (setting["stack"], setting["layer"], setting["head"])
-    st.subheader(_place_name(place), anchor=False)
+    st.header(_place_name(place), anchor=False)
     st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
     controls.draw(HEAD.draw(setting), key="atlas_head")
     controls.draw(DISTRIBUTION.draw(setting), key="atlas_distribution")
@@ -264,7 +264,7 @@ def two(setting: Setting) -> None:
     if not alike(one, other):
         st.text(_("The models are of different shapes, so there is no difference of each head."))
     place = (setting["stack"], setting["layer"], setting["head"])
-    st.subheader(_place_name(place), anchor=False)
+    st.header(_place_name(place), anchor=False)
     found = similar_heads(one, *place, other=other)
     if len(found):
         _similar(_("Heads of B like it"), found)
