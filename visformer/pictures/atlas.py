@@ -168,7 +168,7 @@ def of_head(setting: Setting) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["statistic", "value", "sd", "others"])
 
 
-def _head(setting: Setting) -> Any:
+def _statistics(setting: Setting) -> Any:
     from visformer.pictures.charts.atlas import statistics
 
     _ = setting.gettext
@@ -310,12 +310,13 @@ HEADS = Picture(
     options=(ATLAS, STATISTIC, ROLE, AT_LEAST, AT_MOST, TOKEN, *PLACE), draw=_all_heads,
     look_for=N_("Every head over a whole corpus. Click one: what is it, and in which sentences is it most itself?"),
 )
-HEAD = Picture(
-    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False, options=(ATLAS, *PLACE), draw=_head,
+CHART = Choice(
+    name="chart", label=N_("Chart"), help="Of a head: its statistics, or its weight by distance (entropy by position).",
+    values={"statistics": N_("Statistics"), "distance": N_("By distance or position")},
 )
-DISTRIBUTION = Picture(
-    name="atlas-distribution", view="heads", formula=True, alone=True, in_handouts=False, options=(ATLAS, *PLACE),
-    draw=_distribution,
+HEAD = Picture(
+    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False, options=(ATLAS, *PLACE, CHART),
+    draw=lambda setting: (_distribution if setting["chart"] == "distance" else _statistics)(setting),
 )
 TWO = Picture(
     name="atlas-two", view="two", title=N_("Two atlases"), formula=True, alone=True, in_handouts=False,
@@ -323,7 +324,7 @@ TWO = Picture(
     look_for=N_("Two models, or two moments of one training, over the same sentences. Which heads differ?"),
 )
 PAGE = Page(
-    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD, DISTRIBUTION, TWO),
+    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD, TWO),
     has_sentence=False,
 )
 # fmt: on

@@ -20,7 +20,7 @@ from visformer.panel import one_by_one
 from visformer.pictures.atlas import (
     ABOUT,
     ATLAS,
-    DISTRIBUTION,
+    CHART,
     HEAD,
     HEADS,
     OTHER_ATLAS,
@@ -151,8 +151,8 @@ def _head(setting: Setting, atlas: "Atlas") -> None:
     place = (setting["stack"], setting["layer"], setting["head"])
     st.header(_place_name(place), anchor=False)
     st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
+    url_widgets.draw(CHART, setting, PAGE, label_visibility="collapsed")
     controls.draw(HEAD.draw(setting), key="atlas_head")
-    controls.draw(DISTRIBUTION.draw(setting), key="atlas_distribution")
 
 
 def _place_name(place: Place) -> str:
