@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from tests.analysis.atlas.test_file import changed
 from tests.app.pages.test_heads import explorer, picture
 from tests.app.support import (
     address_of,
@@ -136,6 +137,17 @@ def test_a_visitor_opens_an_atlas_of_a_model_that_is_not_here(new_app, own):
     assert link["atlas_atlas"] == atlases.OWN
     another = new_app(page="measure/atlas", **link)
     assert not another.exception, "whoever opens the link has no such file"
+
+
+def test_an_atlas_of_other_weights_says_so_and_its_labels_reach_the_explorer(new_app):
+    bundled = (folder_of("mini-gpt") / "atlas-6.zip").read_bytes()
+    content = changed(bundled, "heads", lambda table: table, model="mini-gpt", fingerprint="other")
+    app = upload(open_page(new_app(model="mini-gpt"), "measure/atlas"), "atlas_open", "atlas.zip", content)
+    assert app.selectbox(key="atlas_atlas_own").value == atlases.OWN, "it comes first for its model"
+    assert texts(app, "This atlas is of other weights than the mini-gpt here")
+    labels = explorer(open_page(app, "see/attention"))["stacks"][0]["labels"]
+    found = roles(Atlas.bundled("mini-gpt@6"))
+    assert {(row.layer, row.head) for row in found.itertuples()} <= {(one["layer"], one["head"]) for one in labels}
 
 
 @pytest.mark.parametrize("content", [b"", b"PK no zip", b"x" * 5000])

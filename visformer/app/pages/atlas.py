@@ -288,8 +288,8 @@ def _upload() -> None:
             )
             key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
             st.file_uploader(_("Atlas (zip)"), "zip", max_upload_size=1, key=key, on_change=_open, args=(key,))
-    if (error := _WRONG.pop()) is not None:
-        st.text(error.localized(_))
+            if (error := _WRONG.pop()) is not None:
+                st.text(error.localized(_))
 
 
 @drawing()
