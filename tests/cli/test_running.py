@@ -58,11 +58,12 @@ def test_run_shows_atlases(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "heads.parquet").touch()
     result = CliRunner().invoke(main, ["run", "--atlas", "one", "--atlas", "other"])
     assert result.exit_code == 0, result.output
     assert settings.ATLASES() == (str(tmp_path / "one"), str(tmp_path / "other"))
     missing = CliRunner().invoke(main, ["run", "--atlas", "nowhere"])
-    assert missing.exit_code == 2 and "'nowhere' does not exist" in missing.output
+    assert missing.exit_code == 1 and "There is no atlas in nowhere: visformer atlas makes one." in missing.output
 
 
 @pytest.mark.usefixtures("served")
