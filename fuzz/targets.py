@@ -3,9 +3,11 @@
 A new one is a function of bytes under ``@target(seed, ...)``.
 """
 
+import io
 import json
 import os
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ from safetensors.numpy import save as safetensors
 from fuzz.reader import Reader
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.web.support import made_up_trace
+from visformer.analysis.atlas import Atlas, difference, similar_heads
+from visformer.analysis.atlas.file import bundled_file
 from visformer.app.lessons import lesson_file as lessons
 from visformer.app.serving import checks
 from visformer.app.serving.models import label, require_allowed
@@ -29,11 +33,14 @@ from visformer.export import to_csv, to_json
 from visformer.i18n import translations
 from visformer.model.untrained import Untrained
 from visformer.panel import traced
+from visformer.pictures import atlas as atlas_page
+from visformer.pictures.registry.picture import is_figure
+from visformer.pictures.registry.setting import Source
 from visformer.trace import Trace
 from visformer.trace.blocks import Blocks, StackBlocks
 from visformer.web.chunks import Plan, focus_from, wanted_from
 from visformer.web.page import page
-from visformer.web.panels import click_from
+from visformer.web.panels import click_from, pack_panels
 from visformer.web.payload import pack, pack_rest
 from visformer.web.selection import COMBINED, VIEWS, Selection
 
@@ -245,6 +252,47 @@ def lesson_link(data: bytes) -> None:
     if packed := lessons.pack(data):
         assert lessons.unpack(packed) == data
     lessons.load(data.decode("utf-8", errors="surrogateescape"))
+
+
+ATLAS = bundled_file("mini-gpt").read_bytes()
+
+
+@cache
+def _atlas_tables() -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(ATLAS)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@target(ATLAS, ATLAS[:900], b"PK\x05\x06" + bytes(18))
+def atlas_file(data: bytes) -> None:
+    """An uploaded atlas: any bytes, or one with some bytes of a table changed; what is taken is drawn."""
+    reader = Reader(data)
+    if not reader.below(2):
+        _atlas_drawn(Atlas.unpack(data))
+        return
+    files = dict(_atlas_tables())
+    name = reader.choice([*files])
+    table = bytearray(files[name])
+    for _ in range(reader.below(6)):
+        table[reader.below(len(table))] = reader.below(256)
+    files[name] = bytes(table)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w") as archive:
+        for each, content in files.items():
+            archive.writestr(each, content)
+    _atlas_drawn(Atlas.unpack(changed.getvalue()))
+
+
+def _atlas_drawn(atlas: Atlas) -> None:
+    """Whatever the page does with an atlas that was taken."""
+    source = Source(atlas=lambda _name: atlas, atlases=("own",))
+    for picture in atlas_page.PAGE.pictures:
+        drawn = picture.make(source)
+        if not is_figure(drawn):
+            pack_panels(drawn)
+    place = atlas.heads.iloc[0]
+    similar_heads(atlas, place["stack"], place["layer"], place["head"])
+    difference(atlas, Atlas.bundled("mini-gpt"), "entropy")
 
 
 SELECTION_WORDS = (

@@ -1,7 +1,8 @@
 """Measure the heads of the bundled models: ``python -m scripts.measure_heads`` writes heads.json beside their weights.
 
 The page on heads opens with these numbers, and the explorer shows their labels: effects on the bundled list by each
-method, pruning, and known heads. Numbers have six decimals. Layers and heads count from 0.
+method, pruning, known heads, and the roles that the bundled atlas tells. Numbers have six decimals. Layers and heads
+count from 0.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import visformer as vf
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, TRANSLATOR, folder_of
-from visformer.analysis import bundled_trees, syntactic_heads
+from visformer.analysis import atlas, bundled_trees, syntactic_heads
 from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
 from visformer.system.checksums import write_sums
 
@@ -63,8 +64,11 @@ def measured(model: TracedModel, folder: Path) -> dict[str, "pd.DataFrame"]:
     if more := [*aligning(folder), *syntactic(model)]:
         known = pd.concat([pd.DataFrame(more), known], ignore_index=True)
         known.attrs |= attrs
+    found = {}
+    if model.info.name in atlas.bundled_names():
+        found["roles"] = atlas.roles(atlas.Atlas.bundled(model.info.name))[[*known.drop(columns="first")]]
     effects = {method: ranked(model, method=method) for method in METHODS}
-    return {**effects, "pruning": pruned(model), "known": known}
+    return {**effects, "pruning": pruned(model), "known": known, **found}
 
 
 def write(tables: dict[str, "pd.DataFrame"], folder: Path) -> None:

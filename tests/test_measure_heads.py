@@ -17,7 +17,7 @@ KEYS = ["stack", "layer", "head"]
 
 def test_there_is_a_record_of_every_bundled_model_and_of_no_other():
     for name in BUNDLED:
-        assert {*recorded(name)} == {"zero", "mean", "gradient", "pruning", "known"}
+        assert {*recorded(name)} == {"zero", "mean", "gradient", "pruning", "known", "roles"}
     assert recorded("gpt2") == {}
 
 

@@ -33,7 +33,7 @@ def started(monkeypatch):
 def served(monkeypatch):
     """The arguments with which the app would have been served, with the working folder and the model."""
     calls = []
-    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY"):
+    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY", "VISFORMER_ATLASES"):
         monkeypatch.setenv(name, "")  # restored after a test, even if the command changes it
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(
@@ -51,6 +51,19 @@ def test_run_serves_the_app_of_this_repository(served):
     assert sys.argv == [str(script)]
     assert options == {"address": "localhost", "headless": True, "port": 8600}
     assert model == "en-zh"
+
+
+@pytest.mark.usefixtures("served")
+def test_run_shows_atlases(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "heads.parquet").touch()
+    result = CliRunner().invoke(main, ["run", "--atlas", "one", "--atlas", "other"])
+    assert result.exit_code == 0, result.output
+    assert settings.ATLASES() == (str(tmp_path / "one"), str(tmp_path / "other"))
+    missing = CliRunner().invoke(main, ["run", "--atlas", "nowhere"])
+    assert missing.exit_code == 1 and "There is no atlas in nowhere: visformer atlas makes one." in missing.output
 
 
 @pytest.mark.usefixtures("served")

@@ -247,10 +247,10 @@ def export(
     if declared is not None and declared.live and "model" not in format.offers:
         told = f"--picture {picture} is drawn by a browser: -o {out.stem}.html, whose buttons save PNG, SVG and video."
         raise click.UsageError(told)
-    _refuse_unused_source(given, picture, format)
+    _refuse_unused_source(given, declared, format)
     _refuse_unused(given, declared, format, view)
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
-    numbers = Trace.load(saved) if saved else None if picture == "lab" else load(model)
+    numbers = Trace.load(saved) if saved else None if declared and declared.alone else load(model)
     _note_formula(declared, numbers)
     stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
     layer, head, query = (choices[name] and choices[name] - 1 for name in ("layer", "head", "query"))
@@ -338,13 +338,14 @@ def _note_formula(picture: "Picture | None", numbers: Any) -> None:
         click.echo(f"This model: {described(order)}. The picture shows the formula alone.", err=True)
 
 
-def _refuse_unused_source(given: set[str], picture: str | None, format: Format) -> None:
+def _refuse_unused_source(given: set[str], picture: "Picture | None", format: Format) -> None:
     """Refuse parameters without effect on this source of numbers or this kind of file."""
     if "saved" in given:
         for name in (each for each in _TRACE_PARAMETERS if each in given):
             raise click.UsageError(f"--{name} makes no difference to --trace, which already holds a model's output.")
-    if picture == "lab" and {"text", "saved"} & given:
-        raise click.UsageError("A sentence makes no difference to --picture lab, which has its own numbers.")
+    if picture is not None and picture.alone and {"text", "saved"} & given:
+        told = f"A sentence makes no difference to --picture {picture.name}, which has its own numbers."
+        raise click.UsageError(told)
     if "scale" in given and not format.scaled:
         scaled = " and ".join(one.name for one in FORMATS if one.scaled)
         raise click.UsageError(f"--scale makes no difference to {format.ending}: it is for {scaled}.")

@@ -63,7 +63,8 @@ in_language = with_default("--lang", type=click.Choice([*languages()]), default=
 @with_default("--address", default="localhost", help="0.0.0.0 also serves others in the network.")
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
-def run(port: int | None, address: str, headless: bool, model: str | None) -> None:
+@click.option("--atlas", "atlases", multiple=True, type=PATH, help="A folder that visformer atlas wrote, or its zip.")
+def run(port: int | None, address: str, headless: bool, model: str | None, atlases: tuple[Path, ...]) -> None:
     """Open the app in the browser. Ctrl+C stops it.
 
     \b
@@ -71,6 +72,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
       visformer run
       visformer run --port 8600 --headless
       visformer run --model runs/en-zh/checkpoint
+      visformer run --atlas runs/atlas
     """
     from visformer.cli.checks import port_refused
 
@@ -84,6 +86,11 @@ def run(port: int | None, address: str, headless: bool, model: str | None) -> No
     if model:
         require_model(model)
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
+    for atlas in atlases:
+        if not atlas.is_file() and not (atlas / "heads.parquet").is_file():
+            raise click.ClickException(f"There is no atlas in {atlas}: visformer atlas makes one.")
+    if atlases:
+        os.environ[settings.ATLASES.name] = ",".join(str(atlas.resolve()) for atlas in atlases)
     if ":" not in address:  # a name of this machine, under which the address is printed
         os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
     if not os.environ.get(settings.MEMORY.name):

@@ -31,6 +31,11 @@ LABELS = {
     "positional": N_("Positional head"),
     "alignment": N_("Alignment head"),
     "syntactic": N_("Syntactic head"),
+    "next token": N_("Next token head"),
+    "first token": N_("First token head"),
+    "own position": N_("Own position head"),
+    "separator": N_("Separator head"),
+    "dependents": N_("Dependents head"),
 }
 """Labels of known heads, with what they are called on screen."""
 
@@ -68,7 +73,7 @@ def effect_maps(table: "pd.DataFrame") -> list[Panel]:
     limit, gradient = common_limit(table["effect"]), table.attrs.get("method") == "gradient"
     told = (table["low"] > 0) | (table["high"] < 0)
     return [
-        _map(
+        head_map(
             rows,
             rows["effect"],
             name=name,
@@ -77,7 +82,7 @@ def effect_maps(table: "pd.DataFrame") -> list[Panel]:
             scale="unsigned" if gradient else "signed",
             limit=limit,
         )
-        for name, label, rows in _by_stack(table)
+        for name, label, rows in by_stack(table)
     ]
 
 
@@ -90,10 +95,10 @@ def known_maps(table: "pd.DataFrame", gettext: Gettext = str) -> list[Panel]:
         table: from :func:`labelled`.
         gettext: translates the titles.
     """
-    found = [(label, *each) for label in LABELS for each in _by_stack(table[table["label"] == label])]
+    found = [(label, *each) for label in LABELS for each in by_stack(table[table["label"] == label])]
     none = [("previous token", name, _STACKS[name], table) for name in table.attrs["stacks"]]
     return [
-        _map(
+        head_map(
             rows,
             rows["score"],
             name=f"{name} {label}",
@@ -112,12 +117,13 @@ def place_of(panel: str, row: int, column: int, panels: Iterable[Panel]) -> dict
     return {"stack": panel.split(" ")[0], "layer": int(layers.texts[row]) - 1, "head": column}
 
 
-def _by_stack(table: "pd.DataFrame") -> list[tuple[str, str, "pd.DataFrame"]]:
+def by_stack(table: "pd.DataFrame") -> list[tuple[str, str, "pd.DataFrame"]]:
+    """Return name, label and rows of each attention that the table has, in order."""
     rows = [(stack, table[table["stack"] == stack.name]) for stack in STACKS]
     return [(stack.name, stack.label, found) for stack, found in rows if len(found)]
 
 
-def _map(
+def head_map(
     rows: "pd.DataFrame",
     values: "pd.Series[float]",
     *,
@@ -125,7 +131,15 @@ def _map(
     size: tuple[int, int] | None = None,
     **look: Any,
 ) -> Panel:
-    """Place one number a head, the largest where there are several; ``size``: of a stack not all of whose heads are."""
+    """Draw one number a head, the largest where there are several: a row for each layer, a column for each head.
+
+    Args:
+        rows: with layer and head, of one attention.
+        values: a number of each row.
+        outlined: which rows are outlined; None: none.
+        size: layers and heads, if not all heads have a row.
+        look: further arguments of :class:`visformer.panel.Panel`.
+    """
     layers = [*range(size[0])] if size else sorted({*rows["layer"]})
     shape = (len(layers), size[1] if size else int(rows["head"].max()) + 1)
     numbers, marked = np.full(shape, np.nan), np.zeros(shape, dtype=bool)

@@ -153,6 +153,6 @@ HEAD = Place(
     name="head", label=N_("Head"), help="From 1.", among=_among("head"), per=_count("head"),
     link=lambda setting: f"{setting['example']}_head",
 )
-LAB = Picture(name="lab", formula=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
+LAB = Picture(name="lab", formula=True, alone=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
 PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"), views=(LAB,), has_sentence=False)
 # fmt: on

@@ -8,7 +8,7 @@ from visformer.system.files import write_whole
 
 SUMS = "SHA256SUMS"
 
-_SUFFIXES = (".safetensors", ".json", ".csv", ".z")
+_SUFFIXES = (".safetensors", ".json", ".csv", ".z", ".zip")
 """Files of a checkpoint with a checksum; the model card, written by hand, has none."""
 
 

@@ -279,12 +279,21 @@ UPLOADS = limit(
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")
 )
+ATLAS_BYTES = limit(
+    4_000_000, "bytes", N_("Size of a table of an atlas that is one file"),
+    N_("compressed; those of 144 heads have 200 kB together, and an upload has a limit of its own"),
+)
+ATLAS_DECODED = limit(
+    32_000_000, "bytes", N_("Size of such a table once it is decoded"), N_("a hundred times that of 144 heads")
+)
+ATLAS_ROWS = limit(200_000, "rows", N_("Rows of such a table"), N_("64 positions of 3,000 heads"))
+ATLAS_HEADS = limit(3_000, "heads", N_("Heads of such an atlas"), N_("twice those of the largest GPT-2"))
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
 
 _SERVER = {
     "server.maxUploadSize": limit(
-        1, "megabytes", N_("Megabytes of any upload"), N_("only states and lessons are uploaded, both smaller")
+        1, "megabytes", N_("Megabytes of any upload"), N_("an atlas of 1,000 heads; states and lessons are smaller")
     ),
     "server.maxMessageSize": limit(
         20, "megabytes", N_("Megabytes of one message"),

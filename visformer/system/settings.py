@@ -87,6 +87,13 @@ ANY_MODEL = Setting("VISFORMER_ANY_MODEL", N_("`1`: visitors may type any hub id
 LESSONS = Setting[Path | None](
     "VISFORMER_LESSONS", N_("a folder with guided lessons of your own"), None, N_("none"), Path
 )
+ATLASES = Setting[tuple[str, ...]](
+    "VISFORMER_ATLASES",
+    N_("atlases of your own, separated by commas: folders that `visformer atlas` wrote; `visformer run --atlas` too"),
+    (),
+    N_("none"),
+    _names,
+)
 HOSTS = Setting[tuple[str, ...]](
     "VISFORMER_HOSTS",
     N_("names that visitors reach the server by, separated by commas; `*.example.org`: all below it; `*`: any"),

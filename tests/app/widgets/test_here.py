@@ -26,6 +26,7 @@ PLACES = {
     "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
     "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
     "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "atlas": {"where": None},
 }
 
 

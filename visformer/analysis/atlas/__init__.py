@@ -1,8 +1,28 @@
 """What every head does over a whole corpus: small sums that are added up text by text and merged in any order."""
 
 from visformer.analysis.atlas.data import Columns, Data
+from visformer.analysis.atlas.file import bundled_names, pack
+from visformer.analysis.atlas.likeness import difference, distances, similar_heads
 from visformer.analysis.atlas.measures import MEASURES, Measure
+from visformer.analysis.atlas.roles import ROLES, interval, roles, values, with_token
 from visformer.analysis.atlas.run import build
 from visformer.analysis.atlas.tables import Atlas
 
-__all__ = ["MEASURES", "Atlas", "Columns", "Data", "Measure", "build"]
+__all__ = [
+    "MEASURES",
+    "ROLES",
+    "Atlas",
+    "Columns",
+    "Data",
+    "Measure",
+    "build",
+    "bundled_names",
+    "difference",
+    "distances",
+    "interval",
+    "pack",
+    "roles",
+    "similar_heads",
+    "values",
+    "with_token",
+]

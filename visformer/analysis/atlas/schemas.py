@@ -35,6 +35,14 @@ _TABLES = {
 TABLES = tuple(_TABLES)
 """The tables of every atlas."""
 
+EFFECTS = "effects"
+"""The table of those whose heads were silenced."""
+
+_TABLES[EFFECTS] = {
+    "stack": "large_string", "layer": "int64", "head": "int64", "effect": "float64", "low": "float64",
+    "high": "float64", "n": "int64",
+}  # fmt: skip
+
 
 def table_schema(name: str) -> "pyarrow.Schema":
     """Return the columns of a table."""

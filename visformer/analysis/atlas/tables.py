@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visformer.analysis.atlas.file import bundled_file, bundled_names, unpack
 from visformer.analysis.atlas.measures import MEASURES
 from visformer.analysis.atlas.parts import about_of, plain
 from visformer.analysis.atlas.records import Broken
 from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer, Sums
-from visformer.analysis.atlas.schemas import TABLES, table_schema
+from visformer.analysis.atlas.schemas import EFFECTS, TABLES, table_schema
 from visformer.analysis.atlas.store import read_table
 from visformer.errors import N_, DataError
 
@@ -53,7 +54,7 @@ class Atlas:
         """Read the tables of an atlas.
 
         Args:
-            folder: what ``visformer atlas --out`` wrote.
+            folder: what ``visformer atlas --out`` wrote, or a zip of its tables.
 
         Returns:
             The tables as DataFrames.
@@ -62,13 +63,45 @@ class Atlas:
             DataError: there is no atlas, it is unfinished or of another version, or a file is damaged.
         """
         folder = Path(folder)
-        paths = {name: folder / f"{name}.parquet" for name in (*TABLES, "effects")}
+        if folder.is_file():
+            return cls.unpack(folder.read_bytes(), folder.name)
+        paths = {name: folder / f"{name}.parquet" for name in (*TABLES, EFFECTS)}
         absent = [name for name in TABLES if not paths[name].exists()]
         if absent and (folder / "shards").is_dir():
             raise DataError(N_("The atlas in {folder} is unfinished: repeat the command that began it."), folder=folder)
         if absent:
             raise DataError(N_("There is no atlas in {folder}: visformer atlas makes one."), folder=folder)
-        read = {name: read_table(path) for name, path in paths.items() if path.exists()}
+        return cls._of({name: read_table(path) for name, path in paths.items() if path.exists()})
+
+    @classmethod
+    def unpack(cls, content: bytes, name: str = "atlas.zip") -> "Atlas":
+        """Read a zip of the tables, which anybody may have made.
+
+        Args:
+            content: the file.
+            name: what errors call it.
+
+        Raises:
+            DataError: it is no atlas of this version, it is damaged, or larger than ``visformer doctor --limits`` says.
+        """
+        return cls._of(unpack(content, name))
+
+    @classmethod
+    def bundled(cls, name: str) -> "Atlas":
+        """Read a bundled atlas, over 2,000 sentences of ours.
+
+        Args:
+            name: of a bundled model, or of a moment of its training, such as "mini-gpt@6".
+
+        Raises:
+            DataError: there is none of it.
+        """
+        if name not in bundled_names():
+            raise DataError(N_("No atlas of {name} is bundled: {names}."), name=name, names=", ".join(bundled_names()))
+        return cls.read(bundled_file(name))
+
+    @classmethod
+    def _of(cls, read: "dict[str, pyarrow.Table]") -> "Atlas":
         about = about_of(read["heads"].schema.metadata) or {}
         return cls(about, **{name: table.to_pandas() for name, table in read.items()})
 

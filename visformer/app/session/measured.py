@@ -52,7 +52,7 @@ class Table:
 
 
 Tables = dict[str, Table]
-"""By what was measured: "zero", "mean", "gradient" (effects), "pruning", "known"."""
+"""By what was measured: "zero", "mean", "gradient" (effects), "pruning", "known", "roles" (by an atlas)."""
 
 _OWN: Slot[dict[str, Tables]] = Slot("measured_heads", {})  # by model
 _SEEN: Slot[tuple[str, ...]] = Slot("seen_effects", ())  # the models whose effects this session has seen
@@ -96,10 +96,20 @@ def _effects() -> tuple[tuple[str, int, int, float], ...]:
 
 
 def known() -> list[dict[str, Any]]:
-    """Return the heads of the visitor's model that have a label, the highest score first, see ``known_heads``."""
-    table = tables().get("known")
-    rows = table.dicts() if table else []
-    return sorted((row for row in rows if row["score"] >= LEAST), key=lambda row: -row["score"])
+    """Return the heads of the visitor's model that have a label, the highest score first.
+
+    Those of ``known_heads`` and, of other labels, the strongest role that an atlas found of each head.
+    """
+    found = tables()
+    rows = [row for row in found["known"].dicts() if row["score"] >= LEAST] if "known" in found else []
+    labels = {(*_place(row), row["label"]) for row in rows}
+    strongest = {_place(row): row for row in reversed(found["roles"].dicts() if "roles" in found else [])}
+    rows += [row for place, row in strongest.items() if (*place, row["label"]) not in labels]
+    return sorted(rows, key=lambda row: -row["score"])
+
+
+def _place(row: dict[str, Any]) -> tuple[str, int, int]:
+    return row["stack"], row["layer"], row["head"]
 
 
 def _label(row: dict[str, Any]) -> tuple[str, int, int, str, float, str]:

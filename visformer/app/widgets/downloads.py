@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # numpy
 
     from visformer.trace import Trace
 
-_FORMULAS = ("lab_", "positions_")
-"""Prefixes of the keys of pictures that show a formula, not a model's numbers."""
+_FORMULAS = ("lab_", "positions_", "atlas_")
+"""Prefixes of the keys of pictures that show a formula, or numbers of their own, not those of the visitor's model."""
 
 _CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),

@@ -61,7 +61,8 @@ class Picture(View):
         needs: globs over the names of the tensors that it shows. ``{path}`` is the selected attention, such as
             "decoder.0.cross_attn"; ``{part}`` and ``{layer}`` are parts of it.
         draw: draws a setting as panels, as a plotly figure or, what is live, as what the browser draws it from.
-        formula: whether it shows a formula, so that it needs no sentence.
+        formula: whether it shows a formula or numbers of its own, so that it needs no sentence.
+        alone: whether a model makes no difference to it, either.
         in_handouts: whether a lesson saved as a file can show it.
         live: whether a browser draws it, so that its file is a page.
     """
@@ -70,6 +71,7 @@ class Picture(View):
     draw: Callable[[Setting], "Drawn"]
     needs: tuple[str, ...] = ()
     formula: bool = False
+    alone: bool = False
     in_handouts: bool = True
     live: bool = False
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 
-if TYPE_CHECKING:  # numpy
+if TYPE_CHECKING:  # numpy, pandas
+    from visformer.analysis.atlas import Atlas
     from visformer.trace import Trace
 
 PATTERNS = ("*.pattern",)
@@ -16,6 +17,12 @@ PATTERNS = ("*.pattern",)
 
 def _needs_model(*_: Any, **__: Any) -> Any:
     raise VisformerError(N_("This picture needs a model: give a sentence, not a saved trace."))
+
+
+def _read_atlas(name: str) -> "Atlas":
+    from visformer.analysis.atlas import Atlas, bundled_names
+
+    return Atlas.bundled(name) if name in bundled_names() else Atlas.read(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +39,8 @@ class Source:
         moments: returns the steps of the optimizer at the moments of this model's training; none: not kept.
         edits: changes of the model to compare with it unchanged.
         measure: calls an analysis, a function of a module, with the model, the sentence, its target, and keywords.
+        atlas: returns an atlas by its name: of a bundled one, or its path; a page has names of its own.
+        atlases: the names that a page offers; none: those of the bundled ones.
         untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
             None: there is no such model.
         stacks: the attentions that the model has, such as "decoder.cross_attn".
@@ -48,6 +57,8 @@ class Source:
     moments: Callable[[], tuple[int, ...]] = tuple
     edits: tuple[Any, ...] = ()
     measure: Callable[..., Any] = _needs_model
+    atlas: "Callable[[str], Atlas]" = _read_atlas
+    atlases: tuple[str, ...] = ()
     untrained: Callable[[str, tuple[str, ...]], "Trace"] | None = _needs_model
     stacks: tuple[str, ...] = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
     d_model: int = 64

@@ -8,6 +8,7 @@ import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
 const GAP = 5 // between thumbnails
 const ROW_LABEL = 26 // left of the overview, for layer numbers
 const COLUMN_LABEL = 18 // above it, for head numbers
+const MARK = 7
 const FRAME = 3 // around grids without labels, for the frame of a selected head
 const CAPTION = 15 // height of the caption below a thumbnail
 const LARGEST_THUMB = 72
@@ -134,8 +135,19 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
     context.lineWidth = marked ? 2.5 : 1
     const out = marked ? 1.25 : 0.5
     context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
+    if (thumbs.stack.labels?.some((label) => sameHead(label, place))) paintMark(context, x + size, y, theme)
     if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], theme, { scored, size, strong: marked })
   })
+}
+
+/** Mark the corner of a head that has a label, which the readout writes. */
+function paintMark(context, right, top, theme) {
+  context.fillStyle = theme.accent
+  context.beginPath()
+  context.moveTo(right, top)
+  context.lineTo(right, top + MARK)
+  context.lineTo(right - MARK, top)
+  context.fill()
 }
 
 function paintNumbers(context, { cells, columns, size, left, top, step, rise }, theme, focus) {

@@ -1,0 +1,176 @@
+"""The page Atlas: a map, a head with its examples, filters, two atlases, and atlases of the operator and a visitor."""
+
+import shutil
+
+import pytest
+
+from tests.analysis.atlas.test_file import changed
+from tests.app.pages.test_heads import explorer, picture
+from tests.app.support import (
+    address_of,
+    button,
+    call,
+    captions,
+    choose,
+    enter,
+    open_page,
+    shows_something,
+    texts,
+    upload,
+)
+from tests.support import tiny_gpt
+from visformer.adapters.bundled import folder_of
+from visformer.analysis.atlas import Atlas, build, pack, roles
+from visformer.app.pages import atlas as page
+from visformer.app.session import atlases, boxes
+from visformer.pictures import atlas as pictures
+from visformer.pictures.registry.setting import Source
+from visformer.web.panels import Click
+
+CROSS = {"stack": "cross", "layer": "3", "head": "2"}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """The folder of an atlas of a model that the app does not have."""
+    path = tmp_path_factory.mktemp("atlas")
+    (path / "texts.txt").write_text("I went to school\nShe likes *the* river <b>\n" * 3)
+    build(tiny_gpt(), str(path / "texts.txt"), path / "mine")
+    return path / "mine"
+
+
+def count(app):
+    """Return how many heads pass the filters."""
+    (told,) = [one.split(" ")[0] for one in captions(app) if " texts of " in one]
+    return int(told)
+
+
+def test_it_shows_what_the_selected_head_is(new_app):
+    app = new_app(page="measure/atlas", **CROSS)
+    assert [title.value for title in app.main.header] == ["Cross: layer 3, head 2"]
+    atlas = Atlas.bundled("en-zh")
+    row = roles(atlas).query("stack == 'decoder.cross_attn' and layer == 2 and head == 1").iloc[0]
+    (told,) = texts(app, "Alignment head: ")
+    assert f"{row.score:.3f} ({row.low:.3f} – {row.high:.3f})" in told
+    assert "Silenced, the target costs +0.0785 nats a token" in told
+    assert count(app) == 72
+    assert button(app, "Cross 3·7 (0.98)")
+
+
+def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
+    app = open_page(new_app(), "measure/atlas")
+    panels = pictures.HEADS.make(Source(), {"atlas": "en-zh"})
+    call(app, page._focus, panels, Click("encoder.self_attn", 1, 6))
+    assert [title.value for title in app.main.header] == ["Encoder: layer 2, head 7"]
+    assert address_of(app) == {"layer": "2", "head": "7"}
+    open_page(app, "see/attention")
+    assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()
+
+
+def test_one_click_opens_an_example_with_its_text_target_model_head_and_cell(new_app):
+    app = new_app(page="measure/atlas", **CROSS)
+    best = Atlas.bundled("en-zh").examples.query("stack == 'decoder.cross_attn' and layer == 2 and head == 1").iloc[0]
+    button(app, "Open 1").click().run()
+    assert not app.exception
+    assert app.text_input(key=boxes.SOURCE).value == best.text
+    assert app.text_input(key=boxes.TARGET).value == best.target
+    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 1, "query": best.query, "key": best.key}
+    assert explorer(app)["start"].items() >= place.items()
+
+
+def test_an_example_of_another_model_opens_that_model(new_app):
+    app = new_app(page="measure/atlas", atlas_atlas="mini-gpt", layer="1", head="3", stack="decoder")
+    button(app, "Open 1").click().run()
+    assert not app.exception and app.session_state[boxes.MODEL] == "mini-gpt"
+    assert explorer(app)["start"].items() >= {"stack": "decoder.self_attn", "layer": 0, "head": 2}.items()
+
+
+def test_heads_are_filtered_by_role_range_and_token(new_app):
+    app = new_app(page="measure/atlas", atlas_role="alignment")
+    atlas = Atlas.bundled("en-zh")
+    assert count(app) == (roles(atlas)["label"] == "alignment").sum() > 0
+    app = new_app(page="measure/atlas", atlas_role="none")
+    assert count(app) == 72 - len(roles(atlas)[["stack", "layer", "head"]].drop_duplicates())
+    app = new_app(page="measure/atlas", atlas_statistic="first", atlas_at_least="0.5")
+    assert count(app) == (atlas.heads["first"] >= 0.4995).sum() > 0
+    app = new_app(page="measure/atlas", atlas_token="tomorrow")
+    assert 0 < count(app) < 72
+    app = new_app(page="measure/atlas", atlas_token="nowhere to be found")
+    assert count(app) == 0 and shows_something(app)
+
+
+def test_two_moments_are_side_by_side_with_their_difference(new_app):
+    app = new_app(page="measure/atlas", model="mini-gpt", atlas_view="two", atlas_statistic="previous")
+    assert [panel["title"] for panel in picture(app, "panels")["panels"]] == [
+        "A · Decoder", "B · Decoder", "B − A · Decoder"
+    ]  # fmt: skip
+    assert texts(app, "A: mini-gpt, over 2,000 texts; B: mini-gpt@6")
+    other = new_app(page="measure/atlas", atlas_view="two")
+    assert texts(other, "The models are of different shapes")
+
+
+def test_the_atlas_follows_the_model_and_says_where_there_is_none(new_app):
+    app = new_app(page="measure/atlas", model="mini-gpt-2")
+    assert app.selectbox(key="atlas_atlas_mini-gpt-2").value == "mini-gpt-2"
+    app = new_app(page="measure/atlas", model="untrained-16x2-enc1-dec1-ff32")
+    assert texts(app, "There is no atlas of untrained-16x2-enc1-dec1-ff32 here")
+
+
+def test_the_explorer_labels_heads_by_their_roles(new_app):
+    stacks = explorer(new_app(model="en-zh"))["stacks"]
+    labels = [label for stack in stacks for label in stack["labels"]]
+    (one,) = [label for label in labels if (label["layer"], label["head"], label["label"]) == (2, 6, "Alignment head")]
+    assert one["about"].startswith("mean weight over the texts of an atlas")
+    places = [
+        (stack["name"], label["layer"], label["head"], label["label"]) for stack in stacks for label in stack["labels"]
+    ]
+    assert len(places) == len({*places}), "no label twice"
+
+
+def test_a_visitor_opens_an_atlas_of_a_model_that_is_not_here(new_app, own):
+    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "atlas.zip", pack(own))
+    assert app.selectbox(key="atlas_atlas_en-zh").value == atlases.OWN
+    assert texts(app, "This app does not have the model tiny: its examples are shown as texts")
+    assert texts(app, "") and not [one for one in app.button if one.label.startswith("Open ")]
+    assert [text for text in texts(app) if "She likes *the* river <b>" in text], "text is data"
+    link = address_of(app)
+    assert link["atlas_atlas"] == atlases.OWN
+    another = new_app(page="measure/atlas", **link)
+    assert not another.exception, "whoever opens the link has no such file"
+
+
+def test_an_atlas_of_other_weights_says_so_and_its_labels_reach_the_explorer(new_app):
+    bundled = (folder_of("mini-gpt") / "atlas-6.zip").read_bytes()
+    content = changed(bundled, "heads", lambda table: table, model="mini-gpt", fingerprint="other")
+    app = upload(open_page(new_app(model="mini-gpt"), "measure/atlas"), "atlas_open", "atlas.zip", content)
+    assert app.selectbox(key="atlas_atlas_own").value == atlases.OWN, "it comes first for its model"
+    assert texts(app, "This atlas is of other weights than the mini-gpt here")
+    labels = explorer(open_page(app, "see/attention"))["stacks"][0]["labels"]
+    found = roles(Atlas.bundled("mini-gpt@6"))
+    assert {(row.layer, row.head) for row in found.itertuples()} <= {(one["layer"], one["head"]) for one in labels}
+
+
+@pytest.mark.parametrize("content", [b"", b"PK no zip", b"x" * 5000])
+def test_a_file_that_is_no_atlas_gets_a_sentence(new_app, content):
+    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", content)
+    assert texts(app, "atlas.zip is no atlas, or damaged")
+    assert count(app) == 72, "what was there stays"
+
+
+def test_an_operators_atlases_are_offered(new_app, own, tmp_path, monkeypatch):
+    shutil.copy(folder_of("mini-gpt") / "atlas.zip", tmp_path / "theirs.zip")
+    (tmp_path / "broken.zip").write_bytes(b"x")
+    paths = [own, tmp_path / "theirs.zip", tmp_path / "broken.zip"]
+    monkeypatch.setenv("VISFORMER_ATLASES", ", ".join(map(str, paths)))
+    app = new_app(page="measure/atlas", model="mini-gpt")
+    (box,) = [box for box in app.selectbox if box.label == "Atlas"]
+    assert box.value == "theirs" and {"mine", "theirs", "broken", "mini-gpt"} <= {*box.options}
+    box.select("broken").run()
+    assert not app.exception and texts(app, "This atlas cannot be read; the server's log says why.")
+
+
+def test_the_page_needs_no_sentence(new_app):
+    app = enter(new_app(), "")
+    assert count(open_page(app, "measure/atlas")) == 72
+    choose(app, "atlas_view", "two")
+    assert shows_something(app)

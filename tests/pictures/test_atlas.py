@@ -1,0 +1,75 @@
+"""The pictures of an atlas show its numbers, on one scale, and only what there is."""
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from visformer.analysis.atlas import Atlas, distances, roles
+from visformer.errors import DataError, VisformerError
+from visformer.pictures.atlas import HEAD, HEADS, TWO, of_head, second
+from visformer.pictures.registry.setting import Source
+
+PLACE = {"stack": "decoder.self_attn", "layer": 0, "head": 2}
+
+
+def drawn(picture, **values):
+    return picture.make(Source(), {"atlas": "mini-gpt", **values})
+
+
+def test_the_map_has_the_statistic_of_each_head_and_outlines_the_selected_one():
+    (panel,) = drawn(HEADS, statistic="previous", **PLACE)
+    heads = Atlas.bundled("mini-gpt").heads
+    assert panel.values.shape == (4, 6)
+    assert panel.values.ravel().tolist() == heads["previous"].tolist()
+    assert panel.limit == heads["previous"].max() and panel.scale == "unsigned"
+    assert np.argwhere(panel.outlined).tolist() == [[0, 2]]
+
+
+def test_attentions_of_which_a_statistic_is_not_told_are_left_out():
+    names = [panel.name for panel in drawn(HEADS, atlas="en-zh", statistic="previous")]
+    assert names == ["encoder.self_attn", "decoder.self_attn"]
+    assert [panel.name for panel in drawn(HEADS, atlas="en-zh", statistic="alignment")] == ["decoder.cross_attn"]
+    assert drawn(HEADS, atlas="en-zh", statistic="distance")[0].scale == "signed"
+    with pytest.raises(VisformerError, match="statistic is 'alignment'"):
+        drawn(HEADS, statistic="alignment")
+
+
+def test_filters_empty_cells_and_change_no_colour():
+    (every,), (some,) = drawn(HEADS, statistic="first"), drawn(HEADS, statistic="first", role="first")
+    found = roles(Atlas.bundled("mini-gpt"))
+    having = found[found["statistic"] == "first"]
+    assert np.isfinite(some.values).sum() == len(having) < 24
+    assert some.limit == every.limit
+    assert [*zip(*np.nonzero(np.isfinite(some.values)), strict=True)] == sorted(
+        zip(having["layer"], having["head"], strict=True)
+    )
+
+
+def test_a_head_is_drawn_beside_the_others_of_its_attention():
+    figure = drawn(HEAD, **PLACE)
+    table = of_head(HEAD.setting(Source(), {"atlas": "mini-gpt", **PLACE}))
+    head = Atlas.bundled("mini-gpt").heads.query("layer == 0 and head == 2").iloc[0]
+    assert [*figure.data[-1].x] == table["value"].tolist() == [head[name] for name in table["statistic"]]
+    assert all(len(others) == 23 for others in table["others"])
+    by_distance = drawn(HEAD, chart="distance", **PLACE)
+    shares = distances(Atlas.bundled("mini-gpt"), **PLACE).set_index("offset")["share"]
+    assert [*by_distance.data[1].x] == [*range(-16, 1)], "a decoder never reads ahead"
+    assert [*by_distance.data[1].y] == [shares[offset] for offset in range(-16, 1)]
+    cross = {"atlas": "en-zh", "stack": "decoder.cross_attn", "layer": 2, "head": 1}
+    assert drawn(HEAD, chart="distance", **cross).layout.xaxis.title.text == "position of the row"
+
+
+def test_two_atlases_have_one_scale_and_a_difference_where_their_heads_are_the_same():
+    columns = drawn(TWO, other_atlas="mini-gpt@6", statistic="first")
+    (a,), (b,), (moved,) = columns
+    assert a.limit == b.limit == max(a.values.max(), b.values.max())
+    assert moved.values == pytest.approx(b.values - a.values) and moved.scale == "signed"
+    assert len(drawn(TWO, other_atlas="en-zh", statistic="first")) == 2
+    assert second(("en-zh", "mini-gpt", "mini-gpt@6"), "mini-gpt") == "mini-gpt@6"
+    assert second(("en-zh", "mini-gpt"), "en-zh") == "mini-gpt"
+
+
+def test_a_figure_takes_the_path_of_an_atlas(tmp_path):
+    with pytest.raises(DataError, match="There is no atlas in"):
+        vf.figures.atlas(atlas=str(tmp_path))
+    assert len(vf.figures.atlas(atlas="mini-gpt", lang="zh").data) == 1

@@ -1,0 +1,309 @@
+"""The views of the atlas page: all heads, one of them with its examples, two atlases; and a visitor's own file."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from visformer.analysis.atlas import bundled_names, roles, similar_heads
+from visformer.app.serving.capacity import drawing
+from visformer.app.serving.middleware.moved import EXPLORER
+from visformer.app.serving.models import MODEL, offered
+from visformer.app.session import address, atlases, boxes, measured, selection, slots, visit
+from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import State
+from visformer.app.widgets import controls, url_widgets
+from visformer.errors import N_, VisformerError
+from visformer.i18n import paragraph
+from visformer.panel import one_by_one
+from visformer.pictures.atlas import (
+    ABOUT,
+    ATLAS,
+    CHART,
+    HEAD,
+    HEADS,
+    OTHER_ATLAS,
+    STATISTIC,
+    STATISTICS,
+    TWO,
+    alike,
+    shown,
+)
+from visformer.pictures.heads import LABELS, place_of
+from visformer.pictures.registry.picture import View
+from visformer.pictures.registry.setting import Setting, Source
+from visformer.trace.stacks import STACKS
+from visformer.web.selection import Selection
+
+if TYPE_CHECKING:
+    from visformer.analysis.atlas import Atlas
+    from visformer.panel import Panel
+    from visformer.web.panels import Click
+
+PAGE = "atlas"
+Place = tuple[str, int, int]
+_UPLOAD, _BOX = "atlas_file", Slot("atlas_open", False)
+_WRONG: Slot[VisformerError | None] = Slot("atlas_file_problem", None)
+_FEW = 6  # examples at first
+_STACKS = {stack.name: stack.label for stack in STACKS}
+_LIMIT = N_("It says where a head reads in these texts: not why, nor what the model makes of it.")
+_ABSENT = N_(
+    "There is no atlas of {model} here: visformer atlas --model {model} makes one, which can be opened above. This is "
+    "that of {shown}."
+)
+_NO_MODEL = N_(
+    "This app does not have the model {model}: its examples are shown as texts, and none can be opened in the explorer."
+)
+_OTHER_WEIGHTS = N_("This atlas is of other weights than the {model} here: what an example opens may differ from it.")
+
+
+def setting_of(view: View) -> Setting:
+    """Return the setting of a view, with the atlas that is chosen; the head is the selection of all pages."""
+    setting = controls.setting_of(view, None)
+    setting.source = replace(setting.source, atlas=atlases.atlas, atlases=atlases.names())
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        url_widgets.draw(ATLAS, setting, PAGE, width=210, format_func=_name)
+        if view is TWO:
+            url_widgets.draw(OTHER_ATLAS, setting, PAGE, width=210, format_func=_name)
+        setting.source.atlas(setting["atlas"])  # says why it cannot be read
+        url_widgets.draw(STATISTIC, setting, PAGE, width=210)
+        if view is HEADS:
+            for name in ("role", "token"):
+                url_widgets.draw(HEADS.option(name), setting, PAGE, width=200)
+            for name in ("at_least", "at_most"):
+                url_widgets.draw(HEADS.option(name), setting, PAGE, width=150, format="%.3f")
+        _upload()
+    for name, value in zip(("stack", "layer", "head"), _place(setting.source.atlas(setting["atlas"])), strict=True):
+        setting[name] = value
+    return setting
+
+
+def _name(name: str) -> str:
+    _ = boxes.gettext()
+    return _("Your file") if name == atlases.OWN else name
+
+
+def _place(atlas: "Atlas") -> Place:
+    """Return the selected head, or the nearest that the atlas has."""
+    chosen, heads = selection.chosen(), atlas.heads
+    within = heads[heads["stack"] == chosen.stack]
+    within = within if len(within) else heads[heads["stack"] == heads["stack"].iloc[0]]
+    layer = within.loc[(within["layer"] - chosen.layer).abs().idxmin(), "layer"]
+    row = within[within["layer"] == layer]
+    row = row.loc[(row["head"] - chosen.head).abs().idxmin()]
+    return str(row["stack"]), int(row["layer"]), int(row["head"])
+
+
+def heads(setting: Setting) -> None:
+    """Draw the map, and below it the selected head."""
+    _ = boxes.gettext()
+    atlas, passing = setting.source.atlas(setting["atlas"]), shown(setting)
+    if setting["atlas"] not in bundled_names() and atlases.opens_with(atlas) == (boxes.model() or MODEL):
+        measured.keep({"roles": measured.Table.of(roles(atlas), is_own=True)})
+    panels: Any = HEADS.draw(setting)
+    left, right = st.columns([45, 55], gap="medium")
+    with left:
+        controls.draw(panels, key="atlas_heads", share=0.9, on_click=partial(_focus, panels))
+    said = _("{n} of {all} heads. {about} Means over {texts} texts of {model}; outlined: the selected head.")
+    told = said.format(
+        n=int(passing.notna().sum()),
+        all=len(passing),
+        about=_(ABOUT[setting["statistic"]]),
+        texts=f"{int(atlas.heads['texts'].max()):,}",
+        model=atlas.about["model"],
+    )
+    with left:
+        st.caption(told)
+        _remarks(atlas)
+    with right:
+        _head(setting, atlas)
+    place = (setting["stack"], setting["layer"], setting["head"])
+    _similar(_("Heads like it"), similar_heads(atlas, *place))
+    _examples(atlas, place)
+    st.caption(
+        paragraph(
+            _("Dot: mean over all rows; line: standard deviation of the texts' own means; faint: the other heads."),
+            _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
+            _(_LIMIT),
+        )
+    )
+
+
+def _remarks(atlas: "Atlas") -> None:
+    """Say where the atlas is not of the visitor's model, or of one that is not here."""
+    _, model = boxes.gettext(), str(atlas.about["model"])
+    if atlases.opens_with(atlas) is None:
+        st.text(_(_NO_MODEL).format(model=model))
+    elif atlases.is_of_other_weights(atlas):
+        st.text(_(_OTHER_WEIGHTS).format(model=model))
+    if (wanted := atlases.missing()) is not None:
+        st.text(_(_ABSENT).format(model=wanted, shown=model))
+
+
+def _focus(panels: "list[Panel]", click: "Click") -> None:
+    if click.row is not None and click.column is not None:
+        selection.keep_place(**place_of(click.panel, click.row, click.column, panels), query=None)
+
+
+def _head(setting: Setting, atlas: "Atlas") -> None:
+    """Draw what the selected head is: its roles, what silencing it does, and its distribution over the corpus."""
+    place = (setting["stack"], setting["layer"], setting["head"])
+    st.header(_place_name(place), anchor=False)
+    st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
+    url_widgets.draw(CHART, setting, PAGE, label_visibility="collapsed")
+    controls.draw(HEAD.draw(setting), key="atlas_head")
+
+
+def _place_name(place: Place) -> str:
+    _ = boxes.gettext()
+    said = _("{attention}: layer {layer}, head {head}")
+    return said.format(attention=_(_STACKS[place[0]]), layer=place[1] + 1, head=place[2] + 1)
+
+
+def _roles(atlas: "Atlas", place: Place) -> list[str]:
+    _, found = boxes.gettext(), roles(atlas)
+    own = found[(found[["stack", "layer", "head"]] == [*place]).all(axis=1)]
+    if not len(own):
+        return [_("It has no role: no statistic of it is high and above most heads of this attention.")]
+    said = _("{role}: {score} ({low} – {high})")
+    return [
+        said.format(role=_(LABELS[row.label]), score=f"{row.score:.3f}", low=f"{row.low:.3f}", high=f"{row.high:.3f}")
+        for row in own.itertuples()
+    ]
+
+
+def _silenced(atlas: "Atlas", place: Place) -> str:
+    _ = boxes.gettext()
+    if atlas.effects is None:
+        return _("What silencing it does was not measured: visformer atlas --effects does.")
+    rows = atlas.effects[(atlas.effects[["stack", "layer", "head"]] == [*place]).all(axis=1)]
+    if not len(rows):
+        return ""
+    row = rows.iloc[0]
+    numbers = {name: f"{row[name]:+.4f}".replace("-", "−") for name in ("effect", "low", "high")}
+    said = _("Silenced, the target costs {effect} nats a token ({low} to {high}, {n} texts).")
+    return said.format(**numbers, n=int(row["n"]))
+
+
+def _similar(title: str, found: Any) -> None:
+    """Draw a button for each head that is like the selected one."""
+    _ = boxes.gettext()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(title, width="content")
+        for i, row in enumerate(found.itertuples()):
+            said = _("{attention} {layer}·{head} ({similarity})")
+            label = said.format(
+                attention=_(_STACKS[row.stack]),
+                layer=row.layer + 1,
+                head=row.head + 1,
+                similarity=f"{row.similarity:.2f}",
+            )
+            place = {"stack": row.stack, "layer": int(row.layer), "head": int(row.head)}
+            differs = _("offset") if row.differs == "offsets" else _(STATISTICS[row.differs])
+            about = _("They differ most in: {part}").format(part=differs)
+            select = partial(selection.keep_place, **place, query=None)
+            st.button(label, key=f"atlas_like_{i}", help=about, on_click=select, type="tertiary")
+
+
+def _examples(atlas: "Atlas", place: Place) -> None:
+    """List the texts in which the head is most itself; one click opens one in the explorer."""
+    _, model = boxes.gettext(), atlases.opens_with(atlas)
+    rows = atlas.examples[(atlas.examples[["stack", "layer", "head"]] == [*place]).all(axis=1)].sort_values("rank")
+    if not len(rows):
+        st.text(_("No text of the corpus has a cell of it that could be an example."))
+        return
+    title = st.container(horizontal=True, vertical_alignment="center")
+    title.caption(_("Its examples: where it exceeds equal weights most"), width="content")
+    few = len(rows) > _FEW and not title.toggle(_("All {n}").format(n=len(rows)), key="atlas_all_examples")
+    for row in rows.head(_FEW if few else None).itertuples():
+        said = _("{query} reads {key} ({weight}): {text}")
+        text = said.format(
+            query=row.query_token, key=row.key_token, weight=f"{row.weight:.2f}", text=_one_line(row.text, row.target)
+        )
+        if model is None:
+            st.text(text)
+            continue
+        button, words = st.columns([1, 8], vertical_alignment="center", gap="small")
+        label, opened = _("Open {n}").format(n=row.rank), partial(visit.bring_back, _opened(row, place, model), ())
+        button.button(label, key=f"atlas_example_{row.rank}", on_click=opened)
+        words.text(text)
+
+
+def _one_line(text: str, target: Any) -> str:
+    told = f"{text} → {target}" if isinstance(target, str) else text
+    return " ".join(told.split())
+
+
+def _opened(row: Any, place: Place, model: str) -> State:
+    """Return the state in which an example is open: its texts, its model, and the cell of the head."""
+    second = next((each for each in (row.target, row.pair) if isinstance(each, str)), "")
+    stack, layer, head = place
+    chosen = Selection(stack=stack, layer=layer, head=head, query=int(row.query), key=int(row.key))
+    named = "" if model == offered()[0] else model
+    common = address.common()
+    return replace(common, page=EXPLORER, model=named, text=row.text, target=second, selection=chosen)
+
+
+def two(setting: Setting) -> None:
+    """Draw two atlases side by side, and the heads of the second that are like the selected one."""
+    _ = boxes.gettext()
+    one, other = (setting.source.atlas(setting[name]) for name in ("atlas", "other_atlas"))
+    columns: Any = TWO.draw(setting)
+    panels = one_by_one(columns)
+    controls.draw(columns, key="atlas_two", share=0.9, on_click=partial(_focus, panels))
+    said = _("A: {a}, over {texts_a} texts; B: {b}, over {texts_b}. {about}")
+    told = said.format(
+        a=one.about["model"],
+        b=other.about["model"],
+        texts_a=f"{int(one.heads['texts'].max()):,}",
+        texts_b=f"{int(other.heads['texts'].max()):,}",
+        about=_(ABOUT[setting["statistic"]]),
+    )
+    st.text(told)
+    if not alike(one, other):
+        st.text(_("The models are of different shapes, so there is no difference of each head."))
+    place = (setting["stack"], setting["layer"], setting["head"])
+    st.header(_place_name(place), anchor=False)
+    found = similar_heads(one, *place, other=other)
+    if len(found):
+        _similar(_("Heads of B like it"), found)
+    else:
+        st.text(_("B has no attention of this kind."))
+    st.caption(_(_LIMIT))
+
+
+# A file of one's own --------------------------------------------------------------------------------------------------
+
+
+def _upload() -> None:
+    _ = boxes.gettext()
+    with st.popover(_("Open an atlas"), type="tertiary", on_change="rerun", key=_BOX.key):
+        if _BOX.get():
+            st.caption(
+                _(
+                    "A zip of the tables that visformer atlas wrote into its folder: heads, offsets, positions, "
+                    "examples, broken and, if there, effects.parquet. It is kept in memory, for your visit only."
+                )
+            )
+            key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
+            st.file_uploader(_("Atlas (zip)"), "zip", max_upload_size=1, key=key, on_change=_open, args=(key,))
+            if (error := _WRONG.pop()) is not None:
+                st.text(error.localized(_))
+
+
+@drawing()
+def _open(key: str) -> None:
+    """Open an uploaded atlas, before the page runs again."""
+    uploaded: Any = Slot(key, None).get()
+    if uploaded is None:
+        return
+    slots.renew(_UPLOAD)
+    try:
+        atlases.open_own(uploaded.getvalue())
+    except VisformerError as error:
+        _WRONG.set(error)
+        return
+    _BOX.set(False)
+    setting = Setting(Source(atlases=atlases.names()))
+    Slot(slots.widget_key(ATLAS.key(PAGE, setting), ATLAS.per and ATLAS.per(setting)), "").set(atlases.OWN)

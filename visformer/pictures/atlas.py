@@ -1,0 +1,330 @@
+"""What every head does over a corpus: a map of all heads by any statistic, one head, and two atlases side by side."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visformer.analysis.atlas import (
+    MEASURES,
+    ROLES,
+    bundled_names,
+    difference,
+    distances,
+    roles,
+    values,
+    with_token,
+)
+from visformer.analysis.atlas.likeness import SHARES
+from visformer.analysis.heads import SCORES
+from visformer.errors import N_
+from visformer.panel import Panel, common_limit
+from visformer.pictures.heads import LABELS, by_stack, head_map
+from visformer.pictures.registry.options import Choice, Number, Place, Text
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.places import STACK
+from visformer.pictures.registry.setting import Setting
+from visformer.trace.stacks import STACKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from visformer.analysis.atlas import Atlas
+
+STATISTICS: dict[str, str] = {
+    **{score.name: score.label for score in SCORES},
+    "special": N_("Special tokens"),
+    "punctuation": N_("Punctuation"),
+    "sink": N_("Sink"),
+    "induction": N_("Induction"),
+    "syntactic_head": N_("Syntactic head"),
+    "dependents": N_("Dependents"),
+    "alignment": N_("Alignment"),
+    "effect": N_("Effect of silencing"),
+}
+"""All statistics, with what they are called on screen."""
+
+ABOUT: dict[str, str] = {
+    **{score.name: score.about for score in SCORES},
+    "special": N_("Weight on special tokens."),
+    "punctuation": N_("Weight on tokens that are only punctuation."),
+    "sink": N_("Weight that all rows of a text together give to the key that they read most."),
+    "induction": N_("Weight on tokens that followed the row's token earlier in the text."),
+    "syntactic_head": N_("Weight on the word that the row's word depends on."),
+    "dependents": N_("Weight on words that depend on the row's word."),
+    "alignment": N_("Weight on the source words that are aligned with the word that the row predicts."),
+    "effect": N_("How much worse the target is predicted without the head, in nats a token."),
+}
+assert {*ABOUT} == {*STATISTICS} == {*(measure.name for measure in MEASURES), "effect"}
+
+ANY, NO_ROLE = "any", "none"
+_STEP = 0.001
+_STACKS = {stack.name: stack.label for stack in STACKS}
+
+
+def shown(setting: Setting) -> "pd.Series[float]":
+    """Return the statistic of the heads that pass the filters, indexed like the table of heads; NaN: filtered out."""
+    atlas: Atlas = setting.source.atlas(setting["atlas"])
+    numbers = values(atlas, setting["statistic"])
+    low, high = (setting[name] for name in ("at_least", "at_most"))
+    passes = (numbers >= low - _STEP) & (numbers <= high + _STEP)  # the sliders' ends are rounded
+    if setting["role"] != ANY:
+        found = roles(atlas)
+        if setting["role"] != NO_ROLE:
+            found = found[found["statistic"] == setting["role"]]
+        having = {*found[["stack", "layer", "head"]].itertuples(index=False, name=None)}
+        places = atlas.heads[["stack", "layer", "head"]].itertuples(index=False, name=None)
+        passes &= np.array([(place in having) == (setting["role"] != NO_ROLE) for place in places])
+    if setting["token"].strip():
+        passes &= with_token(atlas, setting["token"])
+    return numbers.where(passes)
+
+
+def _all_heads(setting: Setting) -> list[Panel]:
+    atlas, numbers = setting.source.atlas(setting["atlas"]), shown(setting)
+    limit = common_limit(values(atlas, setting["statistic"]))  # of all heads, so that a filter changes no colour
+    return _maps(atlas.heads, numbers, setting, limit=limit, scale=_scale(setting, atlas))
+
+
+def _two(setting: Setting) -> list[list[Panel]]:
+    one, two = (setting.source.atlas(setting[name]) for name in ("atlas", "other_atlas"))
+    numbers = [values(each, setting["statistic"]) for each in (one, two)]
+    limit, scale = common_limit(*numbers), _scale(setting, one, two)
+    look: dict[str, Any] = {"limit": limit, "scale": scale}
+    a, b = (
+        _maps(each.heads, number, setting, side=side, **look)
+        for each, number, side in zip((one, two), numbers, "AB", strict=True)
+    )
+    both = difference(one, two, setting["statistic"])
+    moved = _maps(both, both["difference"], setting, side="B − A", limit=common_limit(both["difference"]))
+    columns = [a, b, moved] if alike(one, two) else [a, b]
+    return [column for column in columns if column]
+
+
+def alike(one: "Atlas", two: "Atlas") -> bool:
+    """Whether the heads of two atlases are of models of the same shape, such as two moments of one training."""
+    keys = ["stack", "layer", "head"]
+    return bool(one.heads[keys].reset_index(drop=True).equals(two.heads[keys].reset_index(drop=True)))
+
+
+def _scale(setting: Setting, *atlases: "Atlas") -> str:
+    signed = any((values(atlas, setting["statistic"]) < 0).any() for atlas in atlases)
+    return "signed" if signed else "unsigned"
+
+
+def _maps(
+    table: "pd.DataFrame",
+    numbers: "pd.Series[float]",
+    setting: Setting,
+    *,
+    side: str = "",
+    **look: Any,
+) -> list[Panel]:
+    """Draw a map of each attention of which there are numbers; the selected head is outlined."""
+    _, panels = setting.gettext, []
+    name = setting["statistic"]
+    for stack, label, rows in by_stack(table):
+        part = stack.partition(".")[2]
+        if not _tells(name, part):
+            continue
+        chosen = (rows[["stack", "layer", "head"]] == [setting.get(key) for key in ("stack", "layer", "head")]).all(
+            axis=1
+        )
+        title = " · ".join(filter(None, (side, _(label))))
+        panels.append(
+            head_map(rows, numbers[rows.index], name=f"{stack} {side}".strip(), title=title, outlined=chosen, **look)
+        )
+    return panels
+
+
+def _tells(statistic: str, kind: str) -> bool:
+    measure = next((measure for measure in MEASURES if measure.name == statistic), None)
+    return measure is None or (measure.cross if kind == "cross_attn" else measure.self)
+
+
+def of_head(setting: Setting) -> "pd.DataFrame":
+    """Return the shares of weight of the selected head and of the others beside it, for its chart.
+
+    Returns:
+        One row for each statistic that the atlas has of it: statistic, value, sd (of the texts' own means), others (a
+        list of the other heads of the same attention).
+    """
+    import pandas as pd
+
+    heads = setting.source.atlas(setting["atlas"]).heads
+    beside = heads[heads["stack"] == setting["stack"]]
+    own = beside[(beside["layer"] == setting["layer"]) & (beside["head"] == setting["head"])]
+    rows = [
+        (
+            name,
+            float(own[name].iloc[0]),
+            float(own[f"{name}_sd"].iloc[0]),
+            beside.drop(own.index)[name].dropna().tolist(),
+        )
+        for name in SHARES
+        if own[name].notna().all()
+    ]
+    return pd.DataFrame(rows, columns=["statistic", "value", "sd", "others"])
+
+
+def _statistics(setting: Setting) -> Any:
+    from visformer.pictures.charts.atlas import statistics
+
+    _ = setting.gettext
+    table = of_head(setting)
+    return statistics(
+        table.assign(statistic=[_(STATISTICS[name]) for name in table["statistic"]]),
+        axis=_(N_("share of weight")),
+        title=_(N_("what a head reads, over the corpus")),
+        theme=setting.source.theme,
+    )
+
+
+def _distribution(setting: Setting) -> Any:
+    from visformer.pictures.charts.atlas import by_position
+
+    _, place = setting.gettext, (setting["stack"], setting["layer"], setting["head"])
+    atlas = setting.source.atlas(setting["atlas"])
+    table, x, y = distances(atlas, *place), "offset", "share"
+    axes = (_(N_("key, in positions from the row")), _(N_("share of weight")))
+    if not len(table):  # cross-attention has no distance
+        rows = atlas.positions[atlas.positions["stack"] == place[0]]
+        own = rows[(rows["layer"] == place[1]) & (rows["head"] == place[2])]
+        others = rows.groupby("position")["entropy"].mean().rename("others").reset_index()
+        table, x, y = own.merge(others, on="position"), "position", "entropy"
+        table = table.assign(position=table["position"] + 1)  # on screen from 1
+        axes = (_(N_("position of the row")), _(N_("entropy, nats")))
+    else:
+        table = table[(table["share"] > 0) | (table["others"] > 0)]  # a decoder never reads ahead
+    return by_position(
+        table[x].tolist(),
+        table[y].tolist(),
+        table["others"].tolist(),
+        names=(_(N_("this head")), _(N_("mean of all heads"))),
+        axes=axes,
+        title=_(N_("a head over the corpus")),
+        theme=setting.source.theme,
+    )
+
+
+def second(names: tuple[str, ...], first: str) -> str:
+    """Return the atlas to compare one with: another moment or seed of the same model, or any other."""
+    others = [name for name in names if name != first]
+    stem = first.partition("@")[0]
+    return next((name for name in others if name.partition("@")[0] == stem), (*others, first)[0])
+
+
+# Options --------------------------------------------------------------------------------------------------------------
+
+
+def _names(setting: Setting) -> tuple[str, ...]:
+    return setting.source.atlases or bundled_names()
+
+
+def _first(setting: Setting) -> str:
+    return _names(setting)[0]
+
+
+def _chosen(setting: Setting) -> "Atlas":
+    return setting.source.atlas(setting["atlas"])
+
+
+def _known(setting: Setting) -> Mapping[str, str]:
+    """The statistics that the atlas has."""
+    if "atlas" not in setting:
+        return STATISTICS
+    atlas = _chosen(setting)
+    return {
+        name: label
+        for name, label in STATISTICS.items()
+        if (atlas.effects is not None if name == "effect" else atlas.heads[name].notna().any())
+    }
+
+
+def _end(setting: Setting, *, top: bool) -> float:
+    numbers = values(_chosen(setting), setting["statistic"])
+    end = numbers.max() if top else numbers.min()
+    return (math.ceil if top else math.floor)(round(float(end) / _STEP, 6)) * _STEP
+
+
+def _ends(setting: Setting) -> tuple[float, float]:
+    return round(_end(setting, top=False), 3), round(_end(setting, top=True), 3)
+
+
+def _range_of(setting: Setting) -> str:
+    return f"{setting['statistic']}_{_ends(setting)[0]:g}_{_ends(setting)[1]:g}"
+
+
+def _stacks(setting: Setting) -> Mapping[str, str]:
+    if "atlas" not in setting:
+        return _STACKS
+    return {stack: label for stack, label, _ in by_stack(_chosen(setting).heads)}
+
+
+def _indices(setting: Setting, column: str) -> list[int]:
+    heads = _chosen(setting).heads
+    return sorted({*heads.loc[heads["stack"] == setting["stack"], column].tolist()})
+
+
+# fmt: off
+ATLAS = Text(
+    name="atlas", label=N_("Atlas"), among=_names, default=_first, per=_first,
+    help="A bundled atlas (en-zh, mini-gpt, mini-gpt@6, mini-gpt-2), or the path of one: a folder, or a zip of it.",
+)
+OTHER_ATLAS = Text(
+    name="other_atlas", label=N_("Atlas B"), help="A second atlas, as --atlas.", among=_names,
+    default=lambda setting: second(_names(setting), setting["atlas"]), per=lambda setting: setting["atlas"],
+)
+STATISTIC = Choice(
+    name="statistic", label=N_("Statistic"), help="What the map shows of each head.", values=_known, widget="selectbox",
+)
+ROLE = Choice(
+    name="role", label=N_("Role"), help="Only heads with this role; none: those without any.", widget="selectbox",
+    values={ANY: N_("any or none"), NO_ROLE: N_("no role"), **{name: LABELS[label] for name, label in ROLES.items()}},
+    default=ANY,
+)
+AT_LEAST, AT_MOST = (
+    Number(
+        name=name, label=label, help=help, whole=False, least=lambda setting: _ends(setting)[0], step=_STEP,
+        most=lambda setting: _ends(setting)[1], default=default, per=_range_of,
+    )
+    for name, label, help, default in (
+        ("at_least", N_("From"), "Only heads whose statistic is at least this.", lambda setting: _ends(setting)[0]),
+        ("at_most", N_("To"), "Only heads whose statistic is at most this.", lambda setting: _ends(setting)[1]),
+    )
+)
+TOKEN = Text(name="token", label=N_("Token"), help="Only heads whose examples read from or to this token.")
+PLACE = (
+    Choice(
+        name="stack", label=STACK.label, help=STACK.help, values=_stacks, spell=STACK.spell, link=None,
+    ),
+    Place(
+        name="layer", label=N_("Layer"), help="From 1, as on screen.", link=None,
+        among=lambda setting: _indices(setting, "layer"), default=lambda setting: _indices(setting, "layer")[0],
+    ),
+    Place(name="head", label=N_("Head"), help="From 1.", among=lambda setting: _indices(setting, "head"), link=None),
+)
+HEADS = Picture(
+    name="atlas", view="heads", title=N_("Heads"), formula=True, alone=True, in_handouts=False,
+    options=(ATLAS, STATISTIC, ROLE, AT_LEAST, AT_MOST, TOKEN, *PLACE), draw=_all_heads,
+    look_for=N_("Every head over a whole corpus. Click one: what is it, and in which sentences is it most itself?"),
+)
+CHART = Choice(
+    name="chart", label=N_("Chart"), help="Of a head: its statistics, or its weight by distance (entropy by position).",
+    values={"statistics": N_("Statistics"), "distance": N_("By distance or position")},
+)
+HEAD = Picture(
+    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False, options=(ATLAS, *PLACE, CHART),
+    draw=lambda setting: (_distribution if setting["chart"] == "distance" else _statistics)(setting),
+)
+TWO = Picture(
+    name="atlas-two", view="two", title=N_("Two atlases"), formula=True, alone=True, in_handouts=False,
+    options=(ATLAS, OTHER_ATLAS, STATISTIC, *PLACE), draw=_two,
+    look_for=N_("Two models, or two moments of one training, over the same sentences. Which heads differ?"),
+)
+PAGE = Page(
+    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD, TWO),
+    has_sentence=False,
+)
+# fmt: on
