@@ -10,8 +10,8 @@ from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel
-from visformer.pictures.comparing.matching import all_pairs, in_two_models
-from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
+from visformer.pictures.comparing.matching import all_pairs, both, in_two_models
+from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
 from visformer.pictures.registry.options import Choice, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import HEAD, LAYER, STACK
@@ -28,14 +28,17 @@ _SILENCED = N_(
 _STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
 
 
-def in_both(setting: Setting, first: Trace, second: Trace, *, by_source: bool = False, note: str = "") -> list[Panel]:
-    """Draw the distances of all heads in two passes of one architecture, and the selected head in both."""
+def panels(setting: Setting, sides: Sides) -> list[Panel]:
+    """Draw a number of each head in two passes, its distance or similarity, and the selected head in both."""
+    if sides.matched:
+        return in_two_models(setting, sides)
     part, kind = setting.part, setting.kind
+    first, second, by_source = sides.first, sides.second, sides.by_source
     layers = first.layers(part, kind)
     values = head_differences(first, second, part, kind, by_source=by_source)
     outlined = np.zeros(values.shape, dtype=np.bool_)
     outlined[[*layers].index(setting["layer"]), setting["head"]] = True
-    note = " ".join(filter(None, (setting.gettext(_DISTANCE), note)))
+    note = " ".join(filter(None, (setting.gettext(_DISTANCE), sides.note)))
     overview = heads(
         layers,
         values,
@@ -58,12 +61,22 @@ def _target(setting: Setting) -> str:
     return str(meta.get("target") or meta.get("pair") or _source(setting))
 
 
-def _targets(setting: Setting) -> list[Panel]:
-    second = setting.source.read(_source(setting), setting["other_target"] or None)
-    return in_both(setting, setting.patterns, second, by_source=setting["align"] == "source")
+def _read(trace: Trace) -> str:
+    """The texts that a pass read."""
+    return " → ".join(str(text) for name in ("source", "target") if (text := trace.meta.get(name)))
 
 
-def _edited(setting: Setting) -> list[Panel]:
+def _texts(setting: Setting) -> Sides:
+    second = setting.source.read(setting["other_text"])
+    return Sides(setting.patterns, second, (_read(setting.patterns), _read(second)))
+
+
+def _targets(setting: Setting) -> Sides:
+    first, second = setting.patterns, setting.source.read(_source(setting), setting["other_target"] or None)
+    return Sides(first, second, (_read(first), _read(second)), by_source=setting["align"] == "source")
+
+
+def _edited(setting: Setting) -> Sides:
     from visformer.edits import Silence
 
     edits, said = setting.source.edits, ""
@@ -74,10 +87,16 @@ def _edited(setting: Setting) -> list[Panel]:
         every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
         edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
     second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
-    return in_both(setting, setting.patterns, second, note=said)
+    titles = (setting.gettext(N_("the model as it is")), setting.gettext(N_("with the edits")))
+    return Sides(setting.patterns, second, titles, note=said)
 
 
-def _moments(setting: Setting) -> list[Panel]:
+def _models(setting: Setting) -> Sides:
+    first, second = both(setting)
+    return Sides(first, second, (str(first.meta.get("model")), setting["other_model"]), matched=True)
+
+
+def _moments(setting: Setting) -> Sides:
     steps = setting.source.moments()
     a, b = setting["moment"], setting["other_moment"]
     if not steps:
@@ -86,7 +105,9 @@ def _moments(setting: Setting) -> list[Panel]:
     text, target = _source(setting), forced(setting.patterns)
     first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
     note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")
-    return in_both(setting, first, second, note=note)
+    titled = setting.gettext(N_("step {step} of the training"))
+    titles = (titled.format(step=f"{steps[a]:,}"), titled.format(step=f"{steps[b]:,}"))
+    return Sides(first, second, titles, note=note)
 
 
 def _n_moments(setting: Setting) -> int:
@@ -107,6 +128,10 @@ def _others(setting: Setting) -> tuple[str, ...]:
     own = str(setting.patterns.meta.get("model"))
     others = [name for name in setting.source.models if name != own]
     return tuple(sorted(others, key=lambda name: not name.startswith(GPT)))
+
+
+def _drawn(sides: Callable[[Setting], Sides]) -> Callable[[Setting], list[Panel]]:
+    return lambda setting: panels(setting, sides(setting))
 
 
 _EQUAL: dict[str, str] = {"equal": N_("equal tokens only")}
@@ -144,22 +169,22 @@ MOMENT, OTHER_MOMENT = (
 SENTENCES = Picture(
     name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
     look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
-    draw=lambda setting: in_both(setting, setting.patterns, setting.source.read(setting["other_text"])),
+    draw=_drawn(_texts),
 )
 TARGETS = Picture(
     name="compare-targets", view="targets", title=N_("Targets"), needs=("*.pattern",),
     look_for=N_("The same sentence with the target above (A) and another one (B). What does the changed word read?"),
-    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_targets,
+    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_drawn(_targets),
 )
 EDITED = Picture(
     name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",), options=FOCUS,
     look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
-    draw=_edited, in_handouts=False,
+    draw=_drawn(_edited), in_handouts=False,
 )
 MODELS = Picture(
     name="compare-models", view="models", title=N_("Models"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
-    options=(OTHER_MODEL, *FOCUS), draw=in_two_models,
+    options=(OTHER_MODEL, *FOCUS), draw=_drawn(_models),
 )
 MATCHES = Picture(
     name="matched-heads", view="matches", title=N_("All heads of two models"), needs=("*.pattern",), in_handouts=False,
@@ -169,8 +194,12 @@ MATCHES = Picture(
 MOMENTS = Picture(
     name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
-    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_moments,
+    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_drawn(_moments),
 )
+SIDES = {
+    SENTENCES.view: _texts, TARGETS.view: _targets, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments,
+}
+"""What two linked explorers show in a view; the other view is of all pairs of heads."""
 PAGE = Page(
     name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
     views=(SENTENCES, TARGETS, EDITED, MODELS, MATCHES, MOMENTS),

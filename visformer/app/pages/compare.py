@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from visformer.app.edits import current, editing
-from visformer.app.session import address, boxes, selection
-from visformer.app.widgets import controls, pick, url_widgets
-from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE
+from visformer.app.session import address, boxes, run, selection, visit
+from visformer.app.widgets import component, controls, downloads, pick, url_widgets
+from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE, SIDES, panels
 from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
@@ -18,12 +18,12 @@ from visformer.trace.stacks import STACKS
 if TYPE_CHECKING:
     from visformer.web.panels import Click
 
-_SHARE = 1.2  # of the window's height: in one row the four panels would be too small for their numbers
+_SHARE = 1.2  # of the window's height: all pairs of heads need it
 _MASKS = ("*.pattern", "*.mask")
 
 
 def boxes_of(picture: Picture, setting: Setting) -> None:
-    """Draw what selects the second side, and then the attention, layer and head that both sides show."""
+    """Draw what selects the second side, and take attention, layer and head of both from the selection."""
     focus = {option.name for option in FOCUS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for option in picture.options:
@@ -37,8 +37,17 @@ def boxes_of(picture: Picture, setting: Setting) -> None:
         _edits(setting)
     if picture is MATCHES:
         pick.selected_stack(setting)
+        selection.START.set(selection.chosen())  # the explorers of the other views start there
     else:
-        pick.selected(setting, picture)
+        _take_selection(setting)
+
+
+def _take_selection(setting: Setting) -> None:
+    """Take the visitor's selection or, in place of an attention that only one side has, the first that both have."""
+    selected, stacks = selection.selection(setting.patterns), setting.source.stacks
+    if selected.stack not in stacks:
+        selected = replace(selected, stack=stacks[0]).within(setting.patterns)
+    setting.update(stack=selected.stack, layer=selected.layer, head=selected.head)
 
 
 def _in_common(setting: Setting) -> None:
@@ -66,10 +75,25 @@ def _edits(setting: Setting) -> None:
 
 
 def show(picture: Picture, setting: Setting) -> None:
-    """Draw a picture: a number of each head, where a click selects one, and the head of both sides."""
-    controls.draw(picture.draw(setting), key=f"compare_{picture.view}", share=_SHARE, on_click=partial(_focus, setting))
-    _ = boxes.gettext()
+    """Draw both explorers, linked, and a number of each head, where a click selects one in both."""
+    _, key = boxes.gettext(), f"compare_{picture.view}"
+    if picture is MATCHES:
+        controls.draw(picture.draw(setting), key=key, share=_SHARE)
+    else:
+        sides = SIDES[picture.view](setting)
+        overview, *heads = panels(setting, sides)
+        start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
+        component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
+        controls.draw([overview], key=key, on_click=partial(_focus, setting))
+        # In files, which nobody can point at, the head of both and its difference, too.
+        run.current().exports[:] = [("panels", [overview, *heads], key), ("pair", sides, component.PAIR)]
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
+
+
+def _select(value: Any) -> None:
+    trace = controls.current_trace()
+    if trace is not None:
+        selection.take(value, trace)
 
 
 def _focus(setting: Setting, click: "Click") -> None:
@@ -77,4 +101,6 @@ def _focus(setting: Setting, click: "Click") -> None:
         return
     layer = [*setting.patterns.layers(setting.part, setting.kind)][click.row]
     place = {"stack": setting["stack"], "layer": layer, "head": click.column}
-    selection.take({**selection.chosen().start(), **place}, setting.patterns)
+    selection.take({**selection.chosen().start(), **place, "query": None, "key": None, "heads": ""}, setting.patterns)
+    selection.begin_anew(selection.chosen())
+    visit.OPENED.set(visit.OPENED.get() + 1)  # the explorers, too, start with it

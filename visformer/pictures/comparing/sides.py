@@ -1,6 +1,7 @@
 """One head of two passes side by side, with their difference; and what the second pass reads."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,27 @@ _BY_SOURCE = N_(
     "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different words of the same "
     "source word, A / B: {replaced}. What only A or only B has is empty."
 )
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two passes that are compared.
+
+    Args:
+        first: A.
+        second: B.
+        titles: what each is, in the visitor's language.
+        by_source: see :func:`visformer.analysis.token_partners`.
+        matched: whether they are of two models, whose heads are matched by their patterns.
+        note: what else is to be said.
+    """
+
+    first: Trace
+    second: Trace
+    titles: tuple[str, str]
+    by_source: bool = False
+    matched: bool = False
+    note: str = ""
 
 
 def one_word_changed(text: str) -> str:
