@@ -10,14 +10,14 @@ from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel
-from visformer.pictures.comparing.matching import all_pairs, both, in_two_models
+from visformer.pictures.comparing.matching import all_pairs, both, matches, similarities
 from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
 from visformer.pictures.registry.options import Choice, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import HEAD, LAYER, STACK
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
-from visformer.trace.stacks import shape_of
+from visformer.trace.stacks import STACKS, shape_of
 
 _LEAST = 0.05
 """The least end of the scale of distances: rounding errors are no difference."""
@@ -28,27 +28,44 @@ _SILENCED = N_(
 _STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
 
 
-def panels(setting: Setting, sides: Sides) -> list[Panel]:
-    """Draw a number of each head in two passes, its distance or similarity, and the selected head in both."""
+def overview(setting: Setting, sides: Sides) -> Panel:
+    """Draw a number of each head: how far apart it is in two passes of one model, or how similar to its match."""
     if sides.matched:
-        return in_two_models(setting, sides)
+        return similarities(setting, sides)
     part, kind = setting.part, setting.kind
-    first, second, by_source = sides.first, sides.second, sides.by_source
-    layers = first.layers(part, kind)
-    values = head_differences(first, second, part, kind, by_source=by_source)
-    outlined = np.zeros(values.shape, dtype=np.bool_)
-    outlined[[*layers].index(setting["layer"]), setting["head"]] = True
-    note = " ".join(filter(None, (setting.gettext(_DISTANCE), sides.note)))
-    overview = heads(
-        layers,
+    values = head_differences(sides.first, sides.second, part, kind, by_source=sides.by_source)
+    return heads(
+        sides.first.layers(part, kind),
         values,
         title=N_("distance of A and B: click a head"),
         limit=max(float(values.max()), _LEAST),
-        outlined=outlined,
-        note=note,
+        note=" ".join(filter(None, (setting.gettext(_DISTANCE), sides.note))),
     )
-    paths, numbers = (setting.path, setting.path), (setting["head"], setting["head"])
-    return [overview, *head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)]
+
+
+def panels(setting: Setting, sides: Sides) -> list[Panel]:
+    """Draw a number of each head in two passes, and the selected head in both, or beside its match."""
+    part, kind, head, path = setting.part, setting.kind, setting["head"], setting.path
+    layers = [*sides.first.layers(part, kind)]
+    every = overview(setting, sides)
+    outlined = np.zeros(every.values.shape, dtype=np.bool_)
+    outlined[layers.index(setting["layer"]), head] = True
+    other_path, other = path, head
+    if sides.matched:
+        (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+        at = layers.index(setting["layer"]) * every.values.shape[1] + head
+        layer, other = matches(sides.first, sides.second, stack)[0][at]
+        other_path = f"{part}.{layer}.{kind}"
+    paths, numbers, by_source = (path, other_path), (head, other), sides.by_source
+    both = head_in_both(sides.first, sides.second, paths, numbers, by_source=by_source, gettext=setting.gettext)
+    return [replace(every, outlined=outlined), *both]
+
+
+def mapped(setting: Setting, sides: Sides) -> Sides:
+    """Add a number of each head of all attentions that both sides have."""
+    stacks = [stack.name for stack in STACKS if stack.in_trace(sides.first) and stack.in_trace(sides.second)]
+    each = {name: Setting(setting.source, values={**setting, "stack": name}) for name in stacks}
+    return replace(sides, maps={name: overview(one, sides) for name, one in each.items()})
 
 
 def _source(setting: Setting) -> str:

@@ -17,7 +17,7 @@ from visformer.web.message import Numbers, write_message
 from visformer.web.payload import pack, pack_rest
 
 _TEXT = {
-    "difference": N_("B − A: the selected head, over the tokens of both"),
+    "difference": N_("B − A"),
     "legend": N_("Colour scale of the difference, from −1 to 1."),
     "hover": N_("What is selected or pointed at in A, in B or in the difference is marked in all three."),
     "cell": N_("{query} reads {key}: A {a}, B {b}, B − A {difference}"),
@@ -72,12 +72,26 @@ def pack_pair(
         for side in ("src", "tgt")
         if all(trace.tokens.get(side) for trace in traces)
     }
+    layers = {stack.name: [*stack.layers(sides.first)] for stack in stacks}
     header = {
         "parts": parts,
         "titles": [f"{name}: {title}" for name, title in zip("AB", sides.titles, strict=True)],
         "stacks": [stack.name for stack in stacks],
         "unions": unions,
         "heads": {stack.name: matches(*traces, stack) for stack in stacks} if sides.matched else None,
+        "maps": {
+            name: {
+                "title": gettext(panel.title),
+                "note": panel.note,
+                "limit": panel.end,
+                "decimals": panel.decimals,
+                "axes": {"rows": gettext(panel.rows.title), "columns": gettext(panel.columns.title)},
+                "layers": layers[name],
+                "heads": panel.values.shape[1],
+                "at": numbers.add(panel.values.astype("<f4")),
+            }
+            for name, panel in sides.maps.items()
+        },
         "ramp": RAMPS["signed"],
         "ticks": ticks("signed", 1.0),
         "text": {name: gettext(text) for name, text in _TEXT.items()},

@@ -1,22 +1,18 @@
 """Views of the page that compares two of anything: each has boxes for its second side."""
 
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from visformer.app.edits import current, editing
 from visformer.app.session import address, boxes, run, selection, visit
 from visformer.app.widgets import component, controls, downloads, pick, url_widgets
-from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE, SIDES, panels
+from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE, SIDES, mapped, panels
 from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
-
-if TYPE_CHECKING:
-    from visformer.web.panels import Click
 
 _SHARE = 1.2  # of the window's height: all pairs of heads need it
 _MASKS = ("*.pattern", "*.mask")
@@ -75,18 +71,16 @@ def _edits(setting: Setting) -> None:
 
 
 def show(picture: Picture, setting: Setting) -> None:
-    """Draw both explorers, linked, and a number of each head, where a click selects one in both."""
+    """Draw both explorers, linked, or all pairs of heads."""
     _, key = boxes.gettext(), f"compare_{picture.view}"
     if picture is MATCHES:
         controls.draw(picture.draw(setting), key=key, share=_SHARE)
     else:
-        sides = SIDES[picture.view](setting)
-        overview, *heads = panels(setting, sides)
+        sides = mapped(setting, SIDES[picture.view](setting))
         start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
         component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
-        controls.draw([overview], key=key, on_click=partial(_focus, setting))
-        # In files, which nobody can point at, the head of both and its difference, too.
-        run.current().exports[:] = [("panels", [overview, *heads], key), ("pair", sides, component.PAIR)]
+        # In files, which nobody can point at, the head of both and its difference.
+        run.current().exports += [("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)]
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 
@@ -94,13 +88,3 @@ def _select(value: Any) -> None:
     trace = controls.current_trace()
     if trace is not None:
         selection.take(value, trace)
-
-
-def _focus(setting: Setting, click: "Click") -> None:
-    if click.row is None or click.column is None:  # a label
-        return
-    layer = [*setting.patterns.layers(setting.part, setting.kind)][click.row]
-    place = {"stack": setting["stack"], "layer": layer, "head": click.column}
-    selection.take({**selection.chosen().start(), **place, "query": None, "key": None, "heads": ""}, setting.patterns)
-    selection.begin_anew(selection.chosen())
-    visit.OPENED.set(visit.OPENED.get() + 1)  # the explorers, too, start with it

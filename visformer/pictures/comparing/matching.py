@@ -8,7 +8,7 @@ from visformer.adapters.bundled import GPT, GPT_2
 from visformer.analysis.comparing import head_similarity, match_heads
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.panel import Labels, Panel
-from visformer.pictures.comparing.sides import Sides, head_in_both, heads
+from visformer.pictures.comparing.sides import Sides, heads
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace import Trace
@@ -24,30 +24,17 @@ _NULL = N_(
 _IS_NULL = N_("These two trainings differ in their seed only: other pairs are to be compared with them.")
 
 
-def in_two_models(setting: Setting, sides: Sides) -> list[Panel]:
-    """Draw how similar each head of A is to its match in B, and the selected head beside its match."""
-    first, second = sides.first, sides.second
-    part, kind = setting.part, setting.kind
-    table = match_heads(first, second, part, kind)
-    layers = first.layers(part, kind)
-    shape = shape_of(layers)[:2]
-    at = ([*layers].index(setting["layer"]), setting["head"])
-    match = table.iloc[int(np.ravel_multi_index(at, shape))]
-    outlined = np.zeros(shape, dtype=np.bool_)
-    outlined[at] = True
-    overview = heads(
+def similarities(setting: Setting, sides: Sides) -> Panel:
+    """Draw how similar each head of A is to its match in B."""
+    table = match_heads(sides.first, sides.second, setting.part, setting.kind)
+    layers = sides.first.layers(setting.part, setting.kind)
+    return heads(
         layers,
-        table["similarity"].to_numpy().reshape(shape),
+        table["similarity"].to_numpy().reshape(shape_of(layers)[:2]),
         title=N_("similarity of each head to its match: click one"),
         limit=1.0,
-        outlined=outlined,
         note=" ".join(_told(setting, table)),
     )
-    paths = (setting.path, f"{part}.{match['other_layer']}.{kind}")
-    return [
-        overview,
-        *head_in_both(first, second, paths, (setting["head"], int(match["other_head"])), gettext=setting.gettext),
-    ]
 
 
 def all_pairs(setting: Setting) -> list[Panel]:

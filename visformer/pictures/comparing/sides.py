@@ -1,7 +1,7 @@
 """One head of two passes side by side, with their difference; and what the second pass reads."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Sides:
         by_source: see :func:`visformer.analysis.token_partners`.
         matched: whether they are of two models, whose heads are matched by their patterns.
         note: what else is to be said.
+        maps: a number of each head, by attention.
     """
 
     first: Trace
@@ -54,6 +55,7 @@ class Sides:
     by_source: bool = False
     matched: bool = False
     note: str = ""
+    maps: Mapping[str, Panel] = field(default_factory=dict)
 
 
 def one_word_changed(text: str) -> str:

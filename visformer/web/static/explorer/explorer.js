@@ -36,7 +36,8 @@ const NOT_STAGED = ["← → ↑ ↓", "Esc", "p", "?"] // keys that a presentat
  *   delivers them; onSelect is called when the selection changes; above: height of the host's content above the view, in
  *   pixels; presents: whether the host supports presentations. For one of two linked explorers (pair.js) also bars, the
  *   element that the controls go into; onChange(selection), called with what the other one follows; onPaint; report, in
- *   place of onSelect; onZoom(direction); whole and repaint, what a PNG file shows
+ *   place of onSelect; onZoom(direction); whole and repaint, what a PNG file shows; thumb, the largest
+ *   thumbnail; enter, in place of that of stage.js
  * @returns {{update: (message: object) => void, destroy: () => void}}
  */
 export function mountAttention(element, message, host = {}) {
@@ -126,7 +127,7 @@ class AttentionView {
     }
     const [resized, staged] = [() => this.resized(), () => this.resized(true)]
     const [step, act, help] = [(direction) => this.step(direction), (event) => this.actOnStage(event), () => this.helpOnStage()]
-    this.leave = enter(root, { resized, staged, repaint, step, act, help })
+    this.leave = (this.host.enter ?? enter)(root, { resized, staged, repaint, step, act, help })
   }
 
   destroy() {
@@ -503,7 +504,7 @@ class AttentionView {
     const cells = ordered(this.model.stack, order, anchor)
     const captions = order !== "place"
     const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.model.stack.shape[1]
-    this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions }), this.gridScene())
+    this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions, largest: this.host.thumb }), this.gridScene())
   }
 
   gridScene() {

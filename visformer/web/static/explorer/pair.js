@@ -1,11 +1,13 @@
 /**
  * Two linked explorers, A and B, side by side: what is selected or pointed at in one is in the other, by a table of
- * partner tokens and, across models, of matched heads. Below, the difference of the matrices that they show.
+ * partner tokens and, across models, of matched heads. Below, the difference of the matrices that they show, and a map
+ * of all heads: how far apart they are, or how similar.
  *
  * mountPair(element, message, host) has the interface of mountAttention; the messages are those of web/pair.py.
  */
 
 import { makeRamp, stepper, themeOf } from "../shared/colours.js"
+import { STAGE, enter } from "../shared/stage.js"
 import { fill, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 import { readMessage } from "../shared/message.js"
@@ -16,6 +18,9 @@ import { indexOf } from "./order.js"
 import { heatmap } from "./views/heatmap.js"
 
 const SCALE = { kind: "signed", limit: 1, decimals: 2 }
+const TALLEST_MAP = 260
+const THUMB = 46 // pixels: the heads of both are seen at a glance
+const BELOW = 64 // pixels: the line below the difference, in a presentation
 const STEP = stepper(SCALE)
 const step = (value) => STEP(Number.isNaN(value) ? 0 : value)
 
@@ -38,18 +43,35 @@ class Pair {
     this.body = part(this.root, "div", "sides")
     this.halves = ["a", "b"].map((name) => part(this.body, "section", `half vf-half-${name}`))
     this.titles = this.halves.map((half) => part(half, "div", "half-title", { dir: "auto" }))
+    this.heads = this.halves.map((half) => part(half, "div", "half-head"))
     const below = part(this.body, "section", "difference")
     this.title = part(below, "div", "half-title")
     const lock = (cell, add) => this.act(cell, (view, at) => view.lock(at, add))
     this.matrix = heatmap.mount(below, { hover: (cell) => this.act(cell, (view, at) => view.hoverCell(at)), lock, zoomed() {} })
     this.line = part(below, "p", "difference-line", { role: "status" })
     this.legend = part(below, "canvas", "legend", { role: "img" })
-    below.onkeydown = (event) => this.views[0].key(event)
+    const beside = part(this.body, "section", "map-of-heads")
+    this.mapTitle = part(beside, "div", "half-title")
+    const open = (cell, add) => cell && this.views[0].chooseHead(this.placeOf(cell), add)
+    const point = (cell) => this.views[0].hoverHead(cell && this.placeOf(cell))
+    this.map = heatmap.mount(beside, { hover: point, lock: open, zoomed() {} })
+    this.note = part(beside, "p", "note")
+    for (const section of [below, beside]) section.onkeydown = (event) => this.views[0].key(event)
+    this.enter()
   }
 
   destroy() {
     for (const view of this.views) view.destroy()
-    this.root.remove()
+    this.leave()
+  }
+
+  /** Enter the stage as one view. */
+  enter() {
+    this.entered = []
+    const all = (name) => () => this.entered.forEach((view) => view[name]())
+    const first = (name, none) => (value) => this.entered[0]?.[name](value) ?? none
+    const handlers = { resized: all("resized"), staged: all("staged"), repaint: all("repaint") }
+    this.leave = enter(this.root, { ...handlers, step: first("step", false), act: first("act", null), help: first("help", {}) })
   }
 
   // Messages
@@ -90,7 +112,11 @@ class Pair {
       this.wanted = { ...this.wanted, [i ? "b" : "a"]: names }
       host.onNeed?.(this.wanted)
     }
-    const common = { above: host.above, onNeed, onChange: (told) => this.link(i, told), onPaint: () => this.paint() }
+    const entered = (_root, view) => {
+      this.entered[i] = view
+      return () => {}
+    }
+    const common = { above: host.above, thumb: THUMB, enter: entered, onNeed, onChange: (told) => this.link(i, told), onPaint: () => this.paint() }
     if (i) return { ...common, bars: document.createElement("div"), report: () => this.views[0].report() }
     const onZoom = (direction) => [this.views[1].view, this.matrix].forEach((view) => view.zoom?.(direction))
     const repaint = () => this.views.forEach((view) => view.paint())
@@ -157,6 +183,7 @@ class Pair {
     else this.matrix.show(scene)
     Object.assign(this, { drawn, last: this.shown })
     this.write(scene.cells.at(-1))
+    this.paintMap()
     this.root.dataset.painted = this.data.revision
   }
 
@@ -184,11 +211,40 @@ class Pair {
     return {
       matrix: { values, kept: null },
       titles: { rows: a.data.text.rows, columns: a.data.text.columns },
-      room: { width: this.matrix.element.clientWidth, tallest: a.room.tallest },
+      room: { width: this.matrix.element.clientWidth, tallest: a.room.tallest - (STAGE.on ? BELOW : 0) },
       cells: cells.filter(({ row, column }) => row !== null || column !== null),
       locked: a.state.locked || b.state.locked,
       ...{ labels, theme: this.theme, step, scale: SCALE },
     }
+  }
+
+  /** Draw the number of each head, and mark the one in focus. */
+  paintMap() {
+    const { stack, focus } = this.views[0].state
+    const { title, note, limit, decimals, layers, heads, axes, at } = this.data.maps[stack]
+    const scale = { kind: "unsigned", limit, decimals }
+    const values = new Float32Array(this.data.numbers, at, layers.length * heads)
+    const label = (text) => ({ text: String(text + 1) })
+    const scene = {
+      matrix: { values, kept: null },
+      labels: { rows: layers.map(label), columns: Array.from({ length: heads }, (_, head) => label(head)) },
+      titles: axes,
+      theme: { ...this.theme, ramp: this.views[0].ramp },
+      cells: [{ row: layers.indexOf(focus.layer), column: focus.head }],
+      locked: true,
+      room: { width: this.map.element.clientWidth, tallest: TALLEST_MAP },
+      ...{ step: stepper(scale), scale },
+    }
+    this.mapTitle.textContent = title
+    this.note.textContent = note
+    const drawn = JSON.stringify([stack, scene.room, this.painted])
+    if (this.mapped === drawn) this.map.point(scene)
+    else this.map.show(scene)
+    this.mapped = drawn
+  }
+
+  placeOf({ row, column }) {
+    return { layer: this.data.maps[this.views[0].state.stack].layers[row], head: column }
   }
 
   /** Write the weight of the cell in focus in both, and their difference. */
@@ -196,7 +252,8 @@ class Pair {
     const { text } = this.data
     const { rows, columns, labels } = this.shown
     this.root.dataset.difference = ""
-    this.line.textContent = text.hover
+    this.line.textContent = STAGE.on ? "" : text.hover
+    this.views.forEach((view, i) => (this.heads[i].textContent = view.readout.title()))
     if (!cell) return
     const name = (axis, i) => nameOf({ labels: labels[axis] }, i)
     const isAlone = ([axis, i]) => i !== null && this.shown[axis][i].includes(null)
