@@ -1,4 +1,4 @@
-"""Two linked explorers: the arithmetic of the difference, the link in both directions, in the app and in a saved file."""
+"""Two linked explorers: the difference of their matrices, and the link in both directions, in the app and in a file."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,8 @@ def test_the_difference_has_each_row_once_and_nothing_where_there_is_no_partner(
     body = """
       const { union, first, second } = args
       const rows = m.aligned(union, first, second)
-      const matrix = (groups, from) => ({ columns: groups, values: Float32Array.from({ length: groups.length ** 2 }, (_, i) => from * i) })
+      const values = (n, by) => Float32Array.from({ length: n * n }, (_, i) => by * i)
+      const matrix = (groups, by) => ({ columns: groups, values: values(groups.length, by) })
       return { rows, values: [...m.difference(matrix(first, 1), matrix(second, 10), rows, rows)] }
     """
     result = bare.run("explorer/difference.js", body, {"union": union, **groups})

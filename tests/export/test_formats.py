@@ -31,7 +31,7 @@ def test_every_offered_format_can_be_written(tmp_path, kind):
 def test_two_that_are_compared_are_one_page_that_loads_nothing():
     sides = Sides(made_up_trace(seed=1), made_up_trace(seed=2), ("one", "<b>other"))
     page = file_of("HTML", "pair", sides, Options()).decode()
-    assert [*messages(page)][0] == "picture"
+    assert "picture" in messages(page)
     assert "<title>one | &lt;b&gt;other</title>" in page
 
 

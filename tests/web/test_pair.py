@@ -1,4 +1,4 @@
-"""The message of two linked explorers: both pictures, which tokens and heads are partners, and a number of each head."""
+"""The message of two linked explorers: both pictures, partners among tokens and heads, and a number of each head."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def pack_pair(
         message = pack(trace, gettext=gettext, lang=lang, start=start, file=file, focus=focus)
         parts.append((numbers.add(np.frombuffer(message, np.uint8)), len(message)))
     unions = {
-        side: token_partners(*traces, side, by_source=sides.by_source and side == "tgt").union  # type: ignore[arg-type]
+        side: token_partners(*traces, side, by_source=sides.by_source and side == "tgt").union
         for side in ("src", "tgt")
         if all(trace.tokens.get(side) for trace in traces)
     }
