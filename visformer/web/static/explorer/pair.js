@@ -46,6 +46,7 @@ class Pair {
     this.heads = this.halves.map((half) => part(half, "div", "half-head"))
     const below = part(this.body, "section", "difference")
     this.title = part(below, "div", "half-title")
+    part(below, "div", "half-head") // in a presentation all three matrices begin at one height
     const lock = (cell, add) => this.act(cell, (view, at) => view.lock(at, add))
     this.matrix = heatmap.mount(below, { hover: (cell) => this.act(cell, (view, at) => view.hoverCell(at)), lock, zoomed() {} })
     this.line = part(below, "p", "difference-line", { role: "status" })
@@ -119,7 +120,10 @@ class Pair {
     const common = { above: host.above, thumb: THUMB, enter: entered, onNeed, onChange: (told) => this.link(i, told), onPaint: () => this.paint() }
     if (i) return { ...common, bars: document.createElement("div"), report: () => this.views[0].report() }
     const onZoom = (direction) => [this.views[1].view, this.matrix].forEach((view) => view.zoom?.(direction))
-    const repaint = () => this.views.forEach((view) => view.paint())
+    const repaint = () => {
+      this.drawn = this.mapped = null
+      this.views.forEach((view) => view.paint())
+    }
     return { ...common, presents: host.presents, bars: this.bars, onSelect: host.onSelect, onZoom, whole: this.body, repaint }
   }
 
