@@ -13,17 +13,14 @@ export function aligned(union, first, second) {
   }
   const entries = union.map(([i, j]) => [at(first, i), at(second, j)])
   const taken = [new Set(), new Set()]
-  const take = (entry) => entry.every((row, side) => row === null || !taken[side].has(row)) && entry.every((row, side) => taken[side].add(row))
-  const kept = new Set(entries.filter((entry) => !entry.includes(null)).filter(take))
-  return entries.filter((entry) => kept.has(entry) || (entry.includes(null) && (entry[0] ?? entry[1]) !== null && isNew(entry, taken)))
-}
-
-/** Whether a row that has no partner was not drawn yet, as a part of a word that has one was. */
-function isNew(entry, taken) {
-  const side = entry[0] === null ? 1 : 0
-  if (taken[side].has(entry[side])) return false
-  taken[side].add(entry[side])
-  return true
+  const isFree = (entry) => entry.every((row, side) => row === null || !taken[side].has(row))
+  const take = (entry) => {
+    entry.forEach((row, side) => row !== null && taken[side].add(row))
+    return entry
+  }
+  const pairs = new Set(entries.filter((entry) => !entry.includes(null) && isFree(entry) && take(entry)))
+  const alone = ([i, j]) => [[i, null], [null, j]].filter((entry) => entry[0] !== entry[1] && isFree(entry)).map(take)
+  return entries.flatMap((entry) => (pairs.has(entry) ? [entry] : alone(entry)))
 }
 
 /** The second minus the first, NaN where a row or a column has no partner. @returns {Float32Array} */

@@ -96,7 +96,7 @@ class Pair {
     pictures.forEach((picture, i) => {
       if (this.views[i]) this.views[i].update(picture)
       else this.views[i] = mountAttention(this.halves[i], picture, this.hostOf(i))
-      this.titles[i].textContent = data.titles[i]
+      this.titles[i].textContent = this.titles[i].title = data.titles[i]
     })
     this.data = data
     const table = (union, from) => new Map(union.map((pair) => [pair[from], pair[1 - from]]))
