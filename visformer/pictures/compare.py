@@ -37,7 +37,7 @@ def overview(setting: Setting, sides: Sides) -> Panel:
     return heads(
         sides.first.layers(part, kind),
         values,
-        title=N_("distance of A and B: click a head"),
+        title=N_("distance of A and B"),
         limit=max(float(values.max()), _LEAST),
         note=" ".join(filter(None, (setting.gettext(_DISTANCE), sides.note))),
     )

@@ -20,6 +20,7 @@ _TEXT = {
     "difference": N_("B − A"),
     "legend": N_("Colour scale of the difference, from −1 to 1."),
     "hover": N_("What is selected or pointed at in A, in B or in the difference is marked in all three."),
+    "click": N_("Click a head to select it in both."),
     "cell": N_("{query} reads {key}: A {a}, B {b}, B − A {difference}"),
     "alone": N_("{token} has no partner: nothing to subtract."),
 }

@@ -31,7 +31,7 @@ def similarities(setting: Setting, sides: Sides) -> Panel:
     return heads(
         layers,
         table["similarity"].to_numpy().reshape(shape_of(layers)[:2]),
-        title=N_("similarity of each head to its match: click one"),
+        title=N_("similarity of each head to its match"),
         limit=1.0,
         note=" ".join(_told(setting, table)),
     )

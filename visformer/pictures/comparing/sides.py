@@ -69,14 +69,13 @@ def one_word_changed(text: str) -> str:
 
 
 def heads(layers: Iterable[int], values: NDArray[Any], **look: Any) -> Panel:
-    """Draw a number of each head, (layer, head), for selection by click; ``layers``: their numbers, from 0."""
+    """Draw a number of each head, (layer, head); ``layers``: their numbers, from 0."""
     return Panel(
         name="overview",
         values=values,
         rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
         columns=numbered(values.shape[1], N_("head"), first=1),
         scale="unsigned",
-        click="explores",
         **look,
     )
 

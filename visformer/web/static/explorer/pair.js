@@ -8,7 +8,7 @@
 
 import { makeRamp, stepper, themeOf } from "../shared/colours.js"
 import { STAGE, enter } from "../shared/stage.js"
-import { fill, part } from "../shared/dom.js"
+import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 import { readMessage } from "../shared/message.js"
 import { aligned, bothLabels, difference } from "./difference.js"
@@ -72,7 +72,8 @@ class Pair {
     const all = (name) => () => this.entered.forEach((view) => view[name]())
     const first = (name, none) => (value) => this.entered[0]?.[name](value) ?? none
     const handlers = { resized: all("resized"), staged: all("staged"), repaint: all("repaint") }
-    this.leave = enter(this.root, { ...handlers, step: first("step", false), act: first("act", null), help: first("help", {}) })
+    // Its steps are the page's views, in each of which the attention stays; the key s selects another one.
+    this.leave = enter(this.root, { ...handlers, step: () => false, act: first("act", null), help: first("help", {}) })
   }
 
   // Messages
@@ -240,7 +241,7 @@ class Pair {
       ...{ step: stepper(scale), scale },
     }
     this.mapTitle.textContent = title
-    this.note.textContent = note
+    this.note.textContent = paragraph(note, this.data.text.click)
     const drawn = JSON.stringify([stack, scene.room, this.painted])
     if (this.mapped === drawn) this.map.point(scene)
     else this.map.show(scene)
