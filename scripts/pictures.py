@@ -44,7 +44,7 @@ HEAD = {"stack": START.stack, "layer": START.layer, "head": START.head}
 NAME = replace(START, query=2, key=3)  # the row that predicts the name, and the name
 COMMANDS = ('visformer trace "I went to school." --record "*.cross_attn.pattern"', "visformer models")
 PAINTED = ".vf-root[data-painted]"
-PICTURES = ".vf-matrix, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
+PICTURES = ".vf-matrix, .vf-pair .vf-large, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
 DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 CELLS = (
     'import visformer as vf\n\ntrace = vf.load("en-zh").trace("I went to Northeastern University.")\n'

@@ -5,7 +5,9 @@ from visformer.pictures.registry.picture import pages
 
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = [*pages()]
-PICTURES = ".vf-thumbs, .vf-matrix, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas, .vf-table"
+PICTURES = (
+    ".vf-thumbs, .vf-large, .vf-matrix, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas, .vf-table"
+)
 VISIBLE = """() => {
   const parts = []
   const walk = (node) => {

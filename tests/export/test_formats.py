@@ -9,6 +9,7 @@ from tests.web.test_page import messages
 from visformer import figures
 from visformer.export.formats import FORMATS, Options, file_of
 from visformer.pictures import positions
+from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.map import RECORD, WholeModel
 
 EXAMPLES = {
@@ -25,6 +26,13 @@ def test_every_offered_format_can_be_written(tmp_path, kind):
         vf.export.save(EXAMPLES[kind](), tmp_path / f"x{ending}")
         assert (tmp_path / f"x{ending}").stat().st_size > 0
     assert len(endings) >= 4
+
+
+def test_two_that_are_compared_are_one_page_that_loads_nothing():
+    sides = Sides(made_up_trace(seed=1), made_up_trace(seed=2), ("one", "<b>other"))
+    page = file_of("HTML", "pair", sides, Options()).decode()
+    assert "picture" in messages(page)
+    assert "<title>one | &lt;b&gt;other</title>" in page
 
 
 def test_every_public_name_of_the_package_is_a_function():

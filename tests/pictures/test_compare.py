@@ -42,7 +42,6 @@ def test_the_overview_has_the_distance_of_each_head_and_outlines_the_one_in_focu
     first, second = (model_of("en-zh").trace(text) for text in (ONE, OTHER))
     assert overview.values == pytest.approx(analysis.head_differences(first, second, "decoder", "cross_attn"))
     assert np.argwhere(overview.outlined).tolist() == [[1, 2]]
-    assert overview.click == "explores"
 
 
 def test_every_example_has_a_sentence_with_a_word_changed_and_any_other_becomes_a_question():

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # numpy
     from visformer.export.attention import View
     from visformer.panel import Panel
 
-Kind = Literal["trace", "panels", "figure", "model"]
-"""What is exported: a Trace; panels, of which a nested list is stacked; a figure of curves, bars or a tree; or what the
-whole model is drawn from."""
+Kind = Literal["trace", "pair", "panels", "figure", "model"]
+"""What is exported: a Trace; two that are compared; panels, of which a nested list is stacked; a figure of curves, bars
+or a tree; or what the whole model is drawn from."""
 
 Content = Literal["page", "picture", "numbers"]
 """What a file holds. Only a picture has a theme."""
@@ -68,6 +68,8 @@ def _page(kind: Kind, what: Any, how: Options) -> str:
         from visformer.web.chunks import Focus
 
         return export.model_page(what.trace, focus=Focus(*what.head), lang=how.lang, gettext=how.gettext)
+    if kind == "pair":
+        return export.pair_page(what, gettext=how.gettext, lang=how.lang, start=how.start)
     from visformer.export.attention import selected
 
     start = how.start
@@ -146,12 +148,13 @@ FORMATS = (
         "text/html",
         "page",
         N_(
-            "the explorer with all heads, or the whole model, in one file: opens from disk, loads nothing, "
-            "light or dark as the viewer prefers"
+            "the explorer with all heads, two that are linked, or the whole model, in one file: opens from disk, loads "
+            "nothing, light or dark as the viewer prefers"
         ),
         _page,
         {
             "trace": N_("The explorer in one file that works offline"),
+            "pair": N_("Both explorers, linked, in one file that works offline"),
             "model": N_("The whole model, which plays, in one file that works offline"),
         },
     ),

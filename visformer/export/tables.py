@@ -178,7 +178,9 @@ def to_json(trace: Trace, *names: str) -> str:
 
 
 def size_of(kind: str, what: Any) -> int:
-    """Return how many numbers a Trace, panels or a figure hold; ``kind``: one of ``formats.Kind``."""
+    """Return how many numbers a Trace, two of them, panels or a figure hold; ``kind``: one of ``formats.Kind``."""
+    if kind == "pair":
+        return size_of("trace", what.first) + size_of("trace", what.second)
     what = what.trace if kind == "model" else what
     if kind in ("trace", "model"):
         return sum(tensor.value.size for tensor in (*what.tensors.values(), *what.params.values()))

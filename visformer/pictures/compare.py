@@ -11,14 +11,14 @@ from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel
 from visformer.pictures.comparing import carried
-from visformer.pictures.comparing.matching import all_pairs, in_two_models
-from visformer.pictures.comparing.sides import forced, head_in_both, heads, one_word_changed
+from visformer.pictures.comparing.matching import all_pairs, both, matches, similarities
+from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
 from visformer.pictures.registry.options import Choice, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import HEAD, LAYER, STACK
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
-from visformer.trace.stacks import shape_of
+from visformer.trace.stacks import STACKS, shape_of
 
 _LEAST = 0.05
 """The least end of the scale of distances: rounding errors are no difference."""
@@ -29,24 +29,44 @@ _SILENCED = N_(
 _STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
 
 
-def in_both(setting: Setting, first: Trace, second: Trace, *, by_source: bool = False, note: str = "") -> list[Panel]:
-    """Draw the distances of all heads in two passes of one architecture, and the selected head in both."""
+def overview(setting: Setting, sides: Sides) -> Panel:
+    """Draw a number of each head: how far apart it is in two passes of one model, or how similar to its match."""
+    if sides.matched:
+        return similarities(setting, sides)
     part, kind = setting.part, setting.kind
-    layers = first.layers(part, kind)
-    values = head_differences(first, second, part, kind, by_source=by_source)
-    outlined = np.zeros(values.shape, dtype=np.bool_)
-    outlined[[*layers].index(setting["layer"]), setting["head"]] = True
-    note = " ".join(filter(None, (setting.gettext(_DISTANCE), note)))
-    overview = heads(
-        layers,
+    values = head_differences(sides.first, sides.second, part, kind, by_source=sides.by_source)
+    return heads(
+        sides.first.layers(part, kind),
         values,
-        title=N_("distance of A and B: click a head"),
+        title=N_("distance of A and B"),
         limit=max(float(values.max()), _LEAST),
-        outlined=outlined,
-        note=note,
+        note=" ".join(filter(None, (setting.gettext(_DISTANCE), sides.note))),
     )
-    paths, numbers = (setting.path, setting.path), (setting["head"], setting["head"])
-    return [overview, *head_in_both(first, second, paths, numbers, by_source=by_source, gettext=setting.gettext)]
+
+
+def panels(setting: Setting, sides: Sides) -> list[Panel]:
+    """Draw a number of each head in two passes, and the selected head in both, or beside its match."""
+    part, kind, head, path = setting.part, setting.kind, setting["head"], setting.path
+    layers = [*sides.first.layers(part, kind)]
+    every = overview(setting, sides)
+    outlined = np.zeros(every.values.shape, dtype=np.bool_)
+    outlined[layers.index(setting["layer"]), head] = True
+    other_path, other = path, head
+    if sides.matched:
+        (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+        at = layers.index(setting["layer"]) * every.values.shape[1] + head
+        layer, other = matches(sides.first, sides.second, stack)[0][at]
+        other_path = f"{part}.{layer}.{kind}"
+    paths, numbers, by_source = (path, other_path), (head, other), sides.by_source
+    both = head_in_both(sides.first, sides.second, paths, numbers, by_source=by_source, gettext=setting.gettext)
+    return [replace(every, outlined=outlined), *both]
+
+
+def mapped(setting: Setting, sides: Sides) -> Sides:
+    """Add a number of each head of all attentions that both sides have."""
+    stacks = [stack.name for stack in STACKS if stack.in_trace(sides.first) and stack.in_trace(sides.second)]
+    each = {name: Setting(setting.source, values={**setting, "stack": name}) for name in stacks}
+    return replace(sides, maps={name: overview(one, sides) for name, one in each.items()})
 
 
 def _source(setting: Setting) -> str:
@@ -59,12 +79,22 @@ def _target(setting: Setting) -> str:
     return str(meta.get("target") or meta.get("pair") or _source(setting))
 
 
-def _targets(setting: Setting) -> list[Panel]:
-    second = setting.source.read(_source(setting), setting["other_target"] or None)
-    return in_both(setting, setting.patterns, second, by_source=setting["align"] == "source")
+def _read(trace: Trace) -> str:
+    """The texts that a pass read."""
+    return " → ".join(str(text) for name in ("source", "target") if (text := trace.meta.get(name)))
 
 
-def _edited(setting: Setting) -> list[Panel]:
+def _texts(setting: Setting) -> Sides:
+    second = setting.source.read(setting["other_text"])
+    return Sides(setting.patterns, second, (_read(setting.patterns), _read(second)))
+
+
+def _targets(setting: Setting) -> Sides:
+    first, second = setting.patterns, setting.source.read(_source(setting), setting["other_target"] or None)
+    return Sides(first, second, (_read(first), _read(second)), by_source=setting["align"] == "source")
+
+
+def _edited(setting: Setting) -> Sides:
     from visformer.edits import Silence
 
     edits, said = (*setting.source.edits, *carried.edits(setting)), carried.told(setting)
@@ -75,10 +105,16 @@ def _edited(setting: Setting) -> list[Panel]:
         every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
         edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
     second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
-    return in_both(setting, setting.patterns, second, note=said)
+    titles = (setting.gettext(N_("the model as it is")), setting.gettext(N_("with the edits")))
+    return Sides(setting.patterns, second, titles, note=said)
 
 
-def _moments(setting: Setting) -> list[Panel]:
+def _models(setting: Setting) -> Sides:
+    first, second = both(setting)
+    return Sides(first, second, (str(first.meta.get("model")), setting["other_model"]), matched=True)
+
+
+def _moments(setting: Setting) -> Sides:
     steps = setting.source.moments()
     a, b = setting["moment"], setting["other_moment"]
     if not steps:
@@ -87,7 +123,9 @@ def _moments(setting: Setting) -> list[Panel]:
     text, target = _source(setting), forced(setting.patterns)
     first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
     note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")
-    return in_both(setting, first, second, note=note)
+    titled = setting.gettext(N_("step {step} of the training"))
+    titles = (titled.format(step=f"{steps[a]:,}"), titled.format(step=f"{steps[b]:,}"))
+    return Sides(first, second, titles, note=note)
 
 
 def _n_moments(setting: Setting) -> int:
@@ -108,6 +146,10 @@ def _others(setting: Setting) -> tuple[str, ...]:
     own = str(setting.patterns.meta.get("model"))
     others = [name for name in setting.source.models if name != own]
     return tuple(sorted(others, key=lambda name: not name.startswith(GPT)))
+
+
+def _drawn(sides: Callable[[Setting], Sides]) -> Callable[[Setting], list[Panel]]:
+    return lambda setting: panels(setting, sides(setting))
 
 
 _EQUAL: dict[str, str] = {"equal": N_("equal tokens only")}
@@ -145,23 +187,23 @@ MOMENT, OTHER_MOMENT = (
 SENTENCES = Picture(
     name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
     look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
-    draw=lambda setting: in_both(setting, setting.patterns, setting.source.read(setting["other_text"])),
+    draw=_drawn(_texts),
 )
 TARGETS = Picture(
     name="compare-targets", view="targets", title=N_("Targets"), needs=("*.pattern",),
     look_for=N_("The same sentence with the target above (A) and another one (B). What does the changed word read?"),
-    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_targets,
+    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_drawn(_targets),
 )
 EDITED = Picture(
     name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",),
     options=(*carried.OPTIONS, *FOCUS),
     look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
-    draw=_edited, in_handouts=False,
+    draw=_drawn(_edited), in_handouts=False,
 )
 MODELS = Picture(
     name="compare-models", view="models", title=N_("Models"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
-    options=(OTHER_MODEL, *FOCUS), draw=in_two_models,
+    options=(OTHER_MODEL, *FOCUS), draw=_drawn(_models),
 )
 MATCHES = Picture(
     name="matched-heads", view="matches", title=N_("All heads of two models"), needs=("*.pattern",), in_handouts=False,
@@ -171,8 +213,12 @@ MATCHES = Picture(
 MOMENTS = Picture(
     name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
-    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_moments,
+    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_drawn(_moments),
 )
+SIDES = {
+    SENTENCES.view: _texts, TARGETS.view: _targets, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments,
+}
+"""What two linked explorers show in a view; the other view is of all pairs of heads."""
 PAGE = Page(
     name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
     views=(SENTENCES, TARGETS, EDITED, MODELS, MATCHES, MOMENTS),

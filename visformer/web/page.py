@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from visformer.errors import N_, TraceError
+from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.style.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.system import limits
 from visformer.trace import Trace
@@ -19,6 +20,7 @@ from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, RESIDENT_BYTES, Focus, focus_from
 from visformer.web.map import pack_map
+from visformer.web.pair import common, pack_pair, pack_rests
 from visformer.web.payload import pack, pack_rest
 
 FRAME_HEIGHT = 720
@@ -54,22 +56,66 @@ def page(
     """
     _require_attention(trace)
     focus = focus_from(start)
-    heads = dict(_nearest(trace, focus))
+    held, n_heads = _held(trace, focus, limit)
     limit = max(limit, RESIDENT_BYTES)
-    held = max(1, sum(size <= limit for size in accumulate(heads.values())))
     messages = {
         "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
-        "weights": pack_rest(trace, focus=focus, wanted=[*heads][:held]),
+        "weights": pack_rest(trace, focus=focus, wanted=held),
     }
     note = ""
-    if held < len(heads):
+    if len(held) < n_heads:
         sentence = gettext(
             N_("{held} of {all} heads have exact numbers here (up to {limit:.1f} MB); the others are coarse.")
         )
-        note = f"<p>{escape(sentence.format(held=held, all=len(heads), limit=limit / 1e6))}</p>\n"
+        note = f"<p>{escape(sentence.format(held=len(held), all=n_heads, limit=limit / 1e6))}</p>\n"
     above = _heading(trace) if heading else ""
     body = f'{above}{note}<div class="vf-host"></div>'
     return document(_title(trace), lang, body, messages, about=trace.about)
+
+
+def pair_page(
+    sides: Sides,
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    start: Mapping[str, Any] | None = None,
+    limit: int = limits.PAGE_BYTES,
+) -> str:
+    """Render two linked explorers and their difference as a standalone HTML page.
+
+    Args:
+        sides: A and B.
+        gettext: translates the words on the page.
+        lang: the language of ``gettext``.
+        start: the initial selection of A, see :meth:`visformer.web.selection.Selection.start`.
+        limit: as for :func:`page`, of each of the two.
+
+    Returns:
+        HTML that loads nothing else.
+
+    Raises:
+        BudgetError: there are more weights than can be shown at all.
+        TraceError: they have no attention in common or, if their heads are matched, no token.
+    """
+    common(sides)
+    focus = focus_from(start)
+    wanted = [_held(trace, focus, limit)[0] for trace in (sides.first, sides.second)]
+    first, second = pack_rests(sides, focus=focus, wanted=wanted)
+    messages = {
+        "picture": pack_pair(sides, gettext=gettext, lang=lang, start=start, focus=focus),
+        "weights_a": first,
+        "weights_b": second,
+    }
+    style, title = stylesheet("explorer/pair.css"), " | ".join(sides.titles)
+    body = '<div class="vf-host"></div>'
+    return document(title, lang, body, messages, host="saved/pair.js", style=style, about=sides.first.about)
+
+
+def _held(trace: Trace, focus: Focus | None, limit: int) -> tuple[list[str], int]:
+    """Return the heads of which a page holds exact weights, those nearest to the focus, and how many there are."""
+    heads = dict(_nearest(trace, focus))
+    held = max(1, sum(size <= max(limit, RESIDENT_BYTES) for size in accumulate(heads.values())))
+    return [*heads][:held], len(heads)
 
 
 def _require_attention(trace: Trace) -> None:

@@ -2,18 +2,22 @@
 
 import pytest
 
-import visformer as vf
 from tests.app.support import address_of, button, call, choose, enter, ignored, open_page, texts
 from visformer.app.pages import compare
-from visformer.pictures.registry.picture import picture
-from visformer.web.panels import Click
+from visformer.web.selection import Selection
 
 PAGE = "measure/compare"
 
 
 def shown(app):
-    """Return the panels of the page, the map of all heads first."""
-    return [panel for _, panels, _ in app.session_state["run"].exports for panel in panels]
+    """Return the panels of the page's files, the map of all heads first."""
+    return [panel for kind, panels, _ in app.session_state["run"].exports if kind == "panels" for panel in panels]
+
+
+def sides(app):
+    """Return what the two explorers show."""
+    (shown,) = [shown for kind, shown, _ in app.session_state["run"].exports if kind == "pair"]
+    return shown
 
 
 def second(app):
@@ -48,13 +52,14 @@ def test_a_text_too_long_gets_a_sentence(new_app):
     assert [text for text in texts(app) if "1,000" in text or "1000" in text]
 
 
-def test_a_click_in_the_map_of_all_heads_selects_a_head_of_both_sides(new_app):
+def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app):
     app = new_app(page=PAGE)
-    source = vf.figures.source_of(app.session_state["run"].trace)
-    setting = picture("compare").setting(source, {"stack": "decoder.cross_attn"})
-    call(app, compare._focus, setting, Click("overview", 1, 5))
-    assert (address_of(app)["layer"], address_of(app)["head"]) == ("2", "6")
+    call(app, compare._select, Selection("decoder.cross_attn", layer=1, head=5, query=2, key=3).start())
+    place = {"stack": "cross", "layer": "2", "head": "6", "query": "3", "key": "4"}
+    assert {name: address_of(app).get(name) for name in place} == place
     assert [panel.title for panel in shown(app)[1:3]] == ["A: layer 2, head 6", "B: layer 2, head 6"]
+    call(app, compare._select, {"stack": "nothing"})
+    assert address_of(app)["head"] == "6"
 
 
 def test_edits_of_other_pages_are_compared_and_stay_in_the_address(new_app):
@@ -101,8 +106,17 @@ def test_what_a_link_cannot_mean_is_reported(new_app, name, value, view):
 
 def test_two_models_share_an_attention_whatever_was_selected(new_app):
     app = new_app(page=PAGE, compare_view="models")
-    (switch,) = [group for group in app.get("button_group") if group.key == "head_stack"]
-    assert switch.options == ["Decoder"]
+    assert [*sides(app).maps] == ["decoder.self_attn"]
     assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]
     choose(app, "compare_view", "matches")
+    (switch,) = [group for group in app.get("button_group") if group.key == "head_stack"]
+    assert switch.options == ["Decoder"]
     assert [panel.name for panel in shown(app)] == ["similarity"]
+
+
+def test_an_attention_that_the_other_model_lacks_comes_back_on_other_pages(new_app):
+    app = new_app(page=PAGE, compare_view="models", stack="cross", layer="2", head="3")
+    assert address_of(app)["stack"] == "cross"
+    open_page(app, "understand/head")
+    place = {name: address_of(app).get(name) for name in ("stack", "layer", "head")}
+    assert place == {"stack": "cross", "layer": "2", "head": "3"}

@@ -30,8 +30,8 @@ from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
 from visformer.web.panels import Click
 
-AT_DEFAULTS = [("understand/block", "stream"), ("measure/heads", "ranked")]
-"""A first view without controls, and one whose slider ends at its default."""
+AT_DEFAULTS = [("understand/block", "stream"), ("measure/heads", "ranked"), ("measure/compare", "sentences")]
+"""First views without controls outside the browser, and one whose slider ends at its default."""
 
 EVERY_VIEW = [(page, view) for page, (_, views) in VIEWS.items() for view in views]
 

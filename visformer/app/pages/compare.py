@@ -1,30 +1,26 @@
 """Views of the page that compares two of anything: each has boxes for its second side."""
 
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import streamlit as st
 
 from visformer.app.edits import current, editing
-from visformer.app.session import address, boxes, selection
-from visformer.app.widgets import controls, pick, url_widgets
-from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE
+from visformer.app.session import address, boxes, run, selection, visit
+from visformer.app.widgets import component, controls, downloads, pick, url_widgets
+from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE, SIDES, mapped, panels
 from visformer.pictures.comparing import carried
 from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
 
-if TYPE_CHECKING:
-    from visformer.web.panels import Click
-
-_SHARE = 1.2  # of the window's height: in one row the four panels would be too small for their numbers
+_SHARE = 1.2  # of the window's height: all pairs of heads need it
 _MASKS = ("*.pattern", "*.mask")
 
 
 def boxes_of(picture: Picture, setting: Setting) -> None:
-    """Draw what selects the second side, and then the attention, layer and head that both sides show."""
+    """Draw what selects the second side, and take attention, layer and head of both from the selection."""
     focus = {option.name for option in FOCUS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for option in picture.options:
@@ -40,8 +36,17 @@ def boxes_of(picture: Picture, setting: Setting) -> None:
         _edits(setting)
     if picture is MATCHES:
         pick.selected_stack(setting)
+        selection.START.set(selection.chosen())  # the explorers of the other views start there
     else:
-        pick.selected(setting, picture)
+        _take_selection(setting)
+
+
+def _take_selection(setting: Setting) -> None:
+    """Take the visitor's selection or, in place of an attention that only one side has, the first that both have."""
+    selected, stacks = selection.selection(setting.patterns), setting.source.stacks
+    if selected.stack not in stacks:
+        selected = replace(selected, stack=stacks[0]).within(setting.patterns)
+    setting.update(stack=selected.stack, layer=selected.layer, head=selected.head)
 
 
 def _in_common(setting: Setting) -> None:
@@ -69,15 +74,20 @@ def _edits(setting: Setting) -> None:
 
 
 def show(picture: Picture, setting: Setting) -> None:
-    """Draw a picture: a number of each head, where a click selects one, and the head of both sides."""
-    controls.draw(picture.draw(setting), key=f"compare_{picture.view}", share=_SHARE, on_click=partial(_focus, setting))
-    _ = boxes.gettext()
+    """Draw both explorers, linked, or all pairs of heads."""
+    _, key = boxes.gettext(), f"compare_{picture.view}"
+    if picture is MATCHES:
+        controls.draw(picture.draw(setting), key=key, share=_SHARE)
+    else:
+        sides = mapped(setting, SIDES[picture.view](setting))
+        start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
+        component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
+        # In files, which nobody can point at, the head of both and its difference.
+        run.current().exports += [("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)]
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 
-def _focus(setting: Setting, click: "Click") -> None:
-    if click.row is None or click.column is None:  # a label
-        return
-    layer = [*setting.patterns.layers(setting.part, setting.kind)][click.row]
-    place = {"stack": setting["stack"], "layer": layer, "head": click.column}
-    selection.take({**selection.chosen().start(), **place}, setting.patterns)
+def _select(value: Any) -> None:
+    trace = controls.current_trace()
+    if trace is not None:
+        selection.take(value, trace)

@@ -22,6 +22,7 @@ from visformer.web.message import write_message
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
+    from visformer.pictures.comparing.sides import Sides
     from visformer.pictures.map import WholeModel
     from visformer.trace import Trace
     from visformer.web.panels import Click
@@ -31,6 +32,9 @@ CANVAS = "attention"
 
 MAP = "map"
 """The key of the whole model."""
+
+PAIR = "pair"
+"""The key of two linked explorers."""
 
 _PRESENTATION, _LESSON, _HERE = "present", "lesson_steps", "here"
 
@@ -48,6 +52,7 @@ def _component(name: str, html: str = "", css: str | None = None, *, folder: str
 
 
 _ATTENTION = _component("attention", _HTML, stylesheet(), folder="streamlit/views")
+_PAIR = _component("pair", _HTML, stylesheet() + stylesheet("explorer/pair.css"), folder="streamlit/views")
 _PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
 _MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
 _LINK = _component("link", _LINK_HTML, _BESIDE)
@@ -155,6 +160,33 @@ def attention_weights(trace: "Trace") -> None:
 def attention_effect(place: Mapping[str, Any], said: str) -> None:
     """Send what the weight of a locked cell does; ``place``: stack, layer, head, query and key, from 0."""
     _FEED(data=write_message("effect", {**place, "said": said}, to=CANVAS), key=f"{CANVAS}_effect")
+
+
+def pair_picture(sides: "Sides", *, on_select: Callable[[Any], None], **look: Any) -> None:
+    """Draw two linked explorers; ``look``: "start" and "file" of :func:`visformer.web.pair.pack_pair`.
+
+    ``on_select`` is called with the selection in A, as the browser sent it.
+    """
+    from visformer.web.chunks import wanted_from
+    from visformer.web.pair import pack_pair, pack_rests
+
+    def selected() -> None:
+        on_select(_sent(f"picture_{PAIR}").get("selection"))
+
+    sent = _sent(f"picture_{PAIR}").get("wanted")
+    each = sent if isinstance(sent, Mapping) else {}
+    wanted = [wanted_from({"wanted": each.get(name)}) for name in ("a", "b")]
+    with st.container(gap=None):  # feeds take up no room
+        _FEED(data=pack_pair(sides, **_language(), **look, to=PAIR), key=f"{PAIR}_picture")
+        for name, rest in zip("ab", pack_rests(sides, wanted=wanted, to=PAIR), strict=True):
+            if rest is not None:
+                _FEED(data=rest, key=f"{PAIR}_weights_{name}")
+        _PAIR(
+            data=PAIR.encode(),
+            key=f"picture_{PAIR}",
+            on_selection_change=selected,
+            on_wanted_change=lambda: None,
+        )
 
 
 def map_picture(

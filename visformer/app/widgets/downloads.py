@@ -31,6 +31,7 @@ _FORMULAS = ("lab_", "positions_", "atlas_")
 
 _CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),
+    "pair": N_("{page}: both explorers, linked, and their difference."),
     "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
     "figure": N_("{picture}: the picture; {numbers}: its numbers."),
     "model": N_("{page}: this picture, which plays without a network."),
@@ -63,7 +64,8 @@ def page(pictures: Sequence[tuple[Kind, Any, str]]) -> None:
         return
     with _popover("page") as is_open:
         for kind, shown, key in joined if is_open else ():
-            _offer(kind, shown, key=key)
+            start = selection.chosen().start() if kind == "pair" else None
+            _offer(kind, shown, key=key, start=start)
 
 
 def csv(table: "DataFrame", what: str) -> None:

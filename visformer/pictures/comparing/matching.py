@@ -8,11 +8,11 @@ from visformer.adapters.bundled import GPT, GPT_2
 from visformer.analysis.comparing import head_similarity, match_heads
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.panel import Labels, Panel
-from visformer.pictures.comparing.sides import head_in_both, heads
+from visformer.pictures.comparing.sides import Sides, heads
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, shape_of
+from visformer.trace.stacks import STACKS, Stack, shape_of
 
 _TOLD = N_(
     "Similarity: 1 − mean total variation distance of aligned rows. Mean of matched heads: {matched:.2f}, of all "
@@ -24,30 +24,17 @@ _NULL = N_(
 _IS_NULL = N_("These two trainings differ in their seed only: other pairs are to be compared with them.")
 
 
-def in_two_models(setting: Setting) -> list[Panel]:
-    """Draw how similar each head of A is to its match in B, and the selected head beside its match."""
-    first, second = both(setting)
-    part, kind = setting.part, setting.kind
-    table = match_heads(first, second, part, kind)
-    layers = first.layers(part, kind)
-    shape = shape_of(layers)[:2]
-    at = ([*layers].index(setting["layer"]), setting["head"])
-    match = table.iloc[int(np.ravel_multi_index(at, shape))]
-    outlined = np.zeros(shape, dtype=np.bool_)
-    outlined[at] = True
-    overview = heads(
+def similarities(setting: Setting, sides: Sides) -> Panel:
+    """Draw how similar each head of A is to its match in B."""
+    table = match_heads(sides.first, sides.second, setting.part, setting.kind)
+    layers = sides.first.layers(setting.part, setting.kind)
+    return heads(
         layers,
-        table["similarity"].to_numpy().reshape(shape),
-        title=N_("similarity of each head to its match: click one"),
+        table["similarity"].to_numpy().reshape(shape_of(layers)[:2]),
+        title=N_("similarity of each head to its match"),
         limit=1.0,
-        outlined=outlined,
         note=" ".join(_told(setting, table)),
     )
-    paths = (setting.path, f"{part}.{match['other_layer']}.{kind}")
-    return [
-        overview,
-        *head_in_both(first, second, paths, (setting["head"], int(match["other_head"])), gettext=setting.gettext),
-    ]
 
 
 def all_pairs(setting: Setting) -> list[Panel]:
@@ -92,7 +79,12 @@ def both(setting: Setting) -> tuple[Trace, Trace]:
     if not stack.in_trace(second):
         lacks = N_("{model} has no such attention ({attention}), whose heads could be compared: choose another model.")
         raise TraceError(lacks, model=name, attention=stack.label)
-    layers = [trace.layers(setting.part, setting.kind) for trace in (first, second)]
+    _check_size(first, second, stack)
+    return first, second
+
+
+def _check_size(first: Trace, second: Trace, stack: Stack) -> None:
+    layers = [stack.layers(trace) for trace in (first, second)]
     n_heads = [np.prod(shape_of(each)[:2]) for each in layers]
     given = int(np.prod(n_heads) * np.prod(shape_of(layers[1])[2:]))
     if given > limits.MATCHED:
@@ -101,7 +93,24 @@ def both(setting: Setting) -> tuple[Trace, Trace]:
             given=f"{given:,}",
             limit=f"{limits.MATCHED:,}",
         )
-    return first, second
+
+
+def matches(first: Trace, second: Trace, stack: Stack) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return for each head of A, layer by layer, the layer and head of its match in B; and the same from B to A.
+
+    Raises:
+        BudgetError: there are too many pairs of heads for texts of this length.
+        TraceError: no row has a partner.
+    """
+    _check_size(first, second, stack)
+    part, kind = stack.name.split(".")
+    similarity = head_similarity(first, second, part, kind)  # type: ignore[arg-type]
+    ones, others = (
+        [(layer, head) for layer, each in stack.layers(trace).items() for head in range(len(each.value))]
+        for trace in (first, second)
+    )
+    table = similarity.reshape(len(ones), len(others))
+    return [others[i] for i in table.argmax(axis=1)], [ones[i] for i in table.argmax(axis=0)]
 
 
 def _told(setting: Setting, table: Any) -> list[str]:

@@ -1,6 +1,7 @@
 """One head of two passes side by side, with their difference; and what the second pass reads."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,29 @@ _BY_SOURCE = N_(
 )
 
 
+@dataclass(frozen=True)
+class Sides:
+    """Two passes that are compared.
+
+    Args:
+        first: A.
+        second: B.
+        titles: what each is, in the visitor's language.
+        by_source: see :func:`visformer.analysis.token_partners`.
+        matched: whether they are of two models, whose heads are matched by their patterns.
+        note: what else is to be said.
+        maps: a number of each head, by attention.
+    """
+
+    first: Trace
+    second: Trace
+    titles: tuple[str, str]
+    by_source: bool = False
+    matched: bool = False
+    note: str = ""
+    maps: Mapping[str, Panel] = field(default_factory=dict)
+
+
 def one_word_changed(text: str) -> str:
     """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question."""
     if text in ONE_WORD:
@@ -45,14 +69,13 @@ def one_word_changed(text: str) -> str:
 
 
 def heads(layers: Iterable[int], values: NDArray[Any], **look: Any) -> Panel:
-    """Draw a number of each head, (layer, head), for selection by click; ``layers``: their numbers, from 0."""
+    """Draw a number of each head, (layer, head); ``layers``: their numbers, from 0."""
     return Panel(
         name="overview",
         values=values,
         rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
         columns=numbered(values.shape[1], N_("head"), first=1),
         scale="unsigned",
-        click="explores",
         **look,
     )
 

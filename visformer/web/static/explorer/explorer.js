@@ -34,7 +34,10 @@ const NOT_STAGED = ["← → ↑ ↓", "Esc", "p", "?"] // keys that a presentat
  * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}}
  *   host onNeed is called if exact weights of the heads in focus are missing and not on their way; update(message)
  *   delivers them; onSelect is called when the selection changes; above: height of the host's content above the view, in
- *   pixels; presents: whether the host supports presentations
+ *   pixels; presents: whether the host supports presentations. For one of two linked explorers (pair.js) also bars, the
+ *   element that the controls go into; onChange(selection), called with what the other one follows; onPaint; report, in
+ *   place of onSelect; onZoom(direction); whole and repaint, what a PNG file shows; thumb, the largest
+ *   thumbnail; enter, in place of that of stage.js
  * @returns {{update: (message: object) => void, destroy: () => void}}
  */
 export function mountAttention(element, message, host = {}) {
@@ -58,16 +61,17 @@ class AttentionView {
   build(element) {
     const root = part(element, "div", "root")
     const body = part(root, "div", "body")
-    const places = { stacks: part(body, "div", "bar"), views: part(body, "div", "viewbar") }
+    const { bars } = this.host
+    const places = { stacks: part(bars ?? body, "div", "bar"), views: part(bars ?? body, "div", "viewbar") }
     const left = part(body, "div", "left")
-    places.order = part(left, "div", "orderbar")
+    places.order = part(bars ?? left, "div", "orderbar")
     const hoverHead = (place) => this.hoverHead(place)
     this.overview = new HeadGrid(left, "thumbs", { hoverHead, openHead: (place, add) => this.chooseHead(place, add) })
     this.readout = new Readout(left, this.state, this.model)
     this.sentences = new SentenceLines(left)
     const foot = part(left, "div", "foot")
     const right = part(body, "div", "right")
-    places.tools = part(right, "div", "tools")
+    places.tools = part(bars ?? right, "div", "tools")
     const stage = part(right, "div", "stage")
     this.parts = { root, stage }
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
@@ -77,7 +81,7 @@ class AttentionView {
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
       stack: (name) => this.chooseStack(name),
-      zoom: (direction) => this.view.zoom(direction),
+      zoom: (direction) => this.zoom(direction),
       help: () => this.showHelp(!this.help.open),
     })
     this.png = pngButton(places.views, () => this.picture())
@@ -123,7 +127,7 @@ class AttentionView {
     }
     const [resized, staged] = [() => this.resized(), () => this.resized(true)]
     const [step, act, help] = [(direction) => this.step(direction), (event) => this.actOnStage(event), () => this.helpOnStage()]
-    this.leave = enter(root, { resized, staged, repaint, step, act, help })
+    this.leave = (this.host.enter ?? enter)(root, { resized, staged, repaint, step, act, help })
   }
 
   destroy() {
@@ -192,12 +196,18 @@ class AttentionView {
     state.locked = state.locked && state.cells.length > 0
     this.refresh()
     if (this.measure()) this.paint() // the controls may have wrapped
+    this.changed()
     this.report()
   }
 
   chooseStack(name) {
     this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
     this.set(this.model.orders().includes(this.state.order) ? {} : { order: "place" })
+  }
+
+  zoom(direction) {
+    this.view.zoom?.(direction)
+    this.host.onZoom?.(direction)
   }
 
   /** Take a step of a presentation: select the next stack. */
@@ -219,20 +229,49 @@ class AttentionView {
     this.paintOverview()
     if (VIEWS[this.state.view].needs.includes("grid")) this.paintStage()
     this.updateReadout()
+    this.changed()
   }
 
   hoverCell(cell) {
     if (this.state.half) {
       this.hoveredCell = cell?.row !== null && cell?.column !== null ? cell : null
       this.updateReadout()
-    } else if (this.state.hover(cell)) this.point()
+    } else if (this.state.hover(cell)) {
+      this.point()
+      this.changed()
+    }
   }
 
   lock(cell, add = false) {
     this.hoveredCell = null
     this.state.lock(cell, add)
     this.point()
+    this.changed()
     this.report()
+  }
+
+  /** Tell a linked explorer what the visitor has selected, or points at; cells by their tokens. */
+  changed() {
+    const { state, model, hoveredHead: hovered } = this
+    const { anchor, locked } = state
+    this.host.onChange?.({ ...state.selection(), anchor, hovered, locked, cells: model.inTokens(state.cells) })
+  }
+
+  /** Select what a linked explorer told with onChange, in the tokens and heads of this one. */
+  follow({ anchor, hovered, locked, cells, ...selection }) {
+    const { state, model } = this
+    const before = JSON.stringify(state.selection())
+    const turned = !sameHead(this.hoveredHead, hovered)
+    state.restore(selection, this.data.stacks)
+    state.anchor = anchor
+    state.keepInRange(model.stack)
+    if (!model.orders().includes(state.order)) state.order = "place"
+    state.cells = model.fromTokens(cells)
+    state.locked = locked && state.cells.length > 0
+    Object.assign(this, { hoveredHead: hovered, hoveredCell: null })
+    if (JSON.stringify(state.selection()) !== before) return this.refresh()
+    if (turned) this.paintOverview()
+    this.point()
   }
 
   key(event) {
@@ -290,6 +329,7 @@ class AttentionView {
     const cell = this.state.moveCell(down, right, rows.length, columns.length)
     this.view.reveal?.(cell)
     this.point()
+    this.changed()
     this.report()
   }
 
@@ -320,6 +360,7 @@ class AttentionView {
 
   /** Report the selection to the host, debounced; in a presentation at once, since the next key may open another page. */
   report() {
+    if (this.host.report) return this.host.report()
     clearTimeout(this.reporting)
     this.reporting = setTimeout(() => this.reportNow(), STAGE.on ? 0 : SETTLED)
   }
@@ -444,6 +485,7 @@ class AttentionView {
     this.updateControls()
     this.updateReadout()
     this.parts.root.dataset.painted = this.data.revision
+    this.host.onPaint?.()
   }
 
   readTheme(data) {
@@ -462,7 +504,7 @@ class AttentionView {
     const cells = ordered(this.model.stack, order, anchor)
     const captions = order !== "place"
     const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.model.stack.shape[1]
-    this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions }), this.gridScene())
+    this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions, largest: this.host.thumb }), this.gridScene())
   }
 
   gridScene() {
@@ -522,7 +564,8 @@ class AttentionView {
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
     const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
     const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
-    return { element: this.parts.stage, repaint: () => this.paintStage(), theme, title, name, foot }
+    const { whole: element = this.parts.stage, repaint = () => this.paintStage() } = this.host
+    return { element, repaint, theme, title, name, foot }
   }
 
   /** Update the cells in focus only. */
@@ -530,5 +573,6 @@ class AttentionView {
     if (this.view.point) this.view.point(this.scene())
     else this.paintStage()
     this.updateReadout()
+    this.host.onPaint?.()
   }
 }

@@ -1,0 +1,85 @@
+"""Two linked explorers: the difference of their matrices, and the link in both directions, in the app and in a file."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import visformer as vf
+from tests.browser.support import address_of
+from tests.kinds import model_of
+from visformer.analysis import match_heads
+from visformer.pictures.compare import SIDES, mapped
+from visformer.pictures.registry.picture import picture
+
+pytestmark = pytest.mark.browser
+
+A, B = ".vf-half-a .vf-root", ".vf-half-b .vf-root"
+
+
+def point_at(page, part, row, column, *, click=False):
+    """Point at a cell of the large matrix in a part of the page, or click it."""
+    canvas = page.locator(f"{part} canvas.vf-large")
+    canvas.scroll_into_view_if_needed()
+    layout = canvas.evaluate("e => Object.fromEntries(Object.entries(e.dataset).map(([k, v]) => [k, Number(v)]))")
+    x = layout["left"] + (column + 0.5) * layout["cellWidth"]
+    y = layout["top"] + (row + 0.5) * layout["cellHeight"]
+    (canvas.click if click else canvas.hover)(position={"x": x, "y": y})
+
+
+def expect_cell(page, part, query, key):
+    for name, value in (("query", query), ("key", key)):
+        expect(page.locator(part)).to_have_attribute(f"data-{name}", str(value))
+
+
+def test_the_difference_has_each_row_once_and_nothing_where_there_is_no_partner(bare):
+    union = [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]
+    groups = {"first": [[0], [1, 2], [4]], "second": [[0], [1], [2], [3], [4]]}  # words joined; 3 of A is hidden
+    body = """
+      const { union, first, second } = args
+      const rows = m.aligned(union, first, second)
+      const values = (n, by) => Float32Array.from({ length: n * n }, (_, i) => by * i)
+      const matrix = (groups, by) => ({ columns: groups, values: values(groups.length, by) })
+      return { rows, values: [...m.difference(matrix(first, 1), matrix(second, 10), rows, rows)] }
+    """
+    result = bare.run("explorer/difference.js", body, {"union": union, **groups})
+    assert result["rows"] == [[0, 0], [1, 1], [None, 2], [None, 3], [2, 4]]
+    values = np.array(result["values"], dtype=float).reshape(5, 5)
+    one, other = np.arange(9).reshape(3, 3), 10 * np.arange(25).reshape(5, 5)
+    kept = [0, 1, 4]
+    assert values[np.ix_(kept, kept)] == pytest.approx(other[np.ix_(kept, kept)] - one)
+    assert np.isnan(values[2:4]).all()
+    assert np.isnan(values[:, 2:4]).all()
+
+
+def test_what_is_pointed_at_or_locked_in_one_is_in_the_other_and_in_the_address(open_app):
+    page = open_app(query="compare?lang=en&stack=cross&layer=3&head=4")
+    page.locator(".vf-pair[data-painted]").wait_for()
+    point_at(page, A, 2, 4)
+    expect_cell(page, B, 2, 4)
+    point_at(page, B, 1, 3, click=True)
+    expect_cell(page, A, 1, 3)
+    expect(page.locator(A)).to_have_attribute("data-locked", "true")
+    page.locator(f"{B} canvas.vf-thumbs").press("ArrowUp")
+    expect(page.locator(A)).to_have_attribute("data-layer", "1")
+    page.wait_for_url("**layer=2&head=4&query=2&key=4**")
+    assert address_of(page)["stack"] == "cross"
+
+
+def test_a_saved_pair_of_two_models_links_matched_heads_and_their_map(visit, tmp_path):
+    name = picture("compare-models")
+    setting = name.setting(vf.figures.source_of(model_of("mini-gpt"), "I went to school."), {})
+    sides = mapped(setting, SIDES[name.view](setting))
+    (tmp_path / "pair.html").write_text(vf.export.pair_page(sides), encoding="utf-8")
+    page = visit((tmp_path / "pair.html").as_uri())
+    page.locator(".vf-pair[data-painted]").wait_for()
+    table = match_heads(sides.first, sides.second, "decoder")
+    point_at(page, ".vf-map-of-heads", 2, 3, click=True)
+    match = table.iloc[2 * 6 + 3]
+    for part, layer, head in ((A, 2, 3), (B, match["other_layer"], match["other_head"])):
+        expect(page.locator(part)).to_have_attribute("data-layer", str(layer))
+        expect(page.locator(part)).to_have_attribute("data-head", str(head))
+    point_at(page, ".vf-difference", 4, 2)
+    expect_cell(page, A, 4, 2)
+    a, b = (float(page.locator(part).get_attribute("data-weight")) for part in (A, B))
+    shown = float(page.locator(".vf-pair").get_attribute("data-difference"))
+    assert shown == pytest.approx(b - a, abs=1e-3)
