@@ -93,7 +93,7 @@ def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app):
     other = new_app(page="measure/compare", **query)
     assert ignored(other) == []
     overview = other.session_state["run"].exports[0][1][0]
-    assert "B has a vector that enters an encoder layer from “I saw a cat.”: layer 2, 4 · car." in overview.note
+    assert "In B, layer 2 has this of “I saw a cat.”: encoder vector, 4 · car." in overview.note
     assert not overview.values[0].any(), "the layer before it reads as before"
     assert overview.values[1].any()
     choose(app, "effects_view", "lens")

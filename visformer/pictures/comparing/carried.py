@@ -11,11 +11,11 @@ from visformer.trace.stacks import STACKS, shape_of
 
 NOTHING = "nothing"
 _PLACES = {
-    "encoder": ("encoder.self_attn", N_("a vector that enters an encoder layer")),
-    "decoder": ("decoder.self_attn", N_("a vector that enters a decoder layer")),
-    "encoder-head": ("encoder.self_attn", N_("output of an encoder head")),
-    "decoder-head": ("decoder.self_attn", N_("output of a decoder head")),
-    "cross-head": ("decoder.cross_attn", N_("output of a cross-attention head")),
+    "encoder": ("encoder.self_attn", N_("encoder vector")),
+    "decoder": ("decoder.self_attn", N_("decoder vector")),
+    "encoder-head": ("encoder.self_attn", N_("encoder head")),
+    "decoder-head": ("decoder.self_attn", N_("decoder head")),
+    "cross-head": ("decoder.cross_attn", N_("cross-attention head")),
 }
 """What can be carried over, to the attention whose layers and heads it is found by."""
 
@@ -45,11 +45,11 @@ def _labels(setting: Setting) -> tuple[str, ...]:
 
 # fmt: off
 PATCH = Choice(
-    name="patch", label=N_("Carry over from another sentence"), values=kinds, widget="selectbox",
+    name="patch", label=N_("Carried over"), values=kinds, widget="selectbox",
     help="One value of another sentence's pass that B gets: nothing, or where it is.",
 )
 FROM = Text(
-    name="patch_from", label=N_("The other sentence"), help="The sentence whose value B gets, of as many tokens.",
+    name="patch_from", label=N_("From the sentence"), help="The sentence whose value B gets, of as many tokens.",
     default=lambda setting: one_word_changed(str(setting.patterns.meta["source"])),
     per=lambda setting: str(setting.patterns.meta["source"]),
 )
@@ -65,7 +65,7 @@ AT = Place(
 # fmt: on
 OPTIONS = (PATCH, FROM, AT_LAYER, AT)
 
-_SAID = N_("B has {what} from “{text}”: layer {layer}, {at}.")
+_SAID = N_("In B, layer {layer} has this of “{text}”: {what}, {at}.")
 
 
 def edits(setting: Setting) -> tuple[Any, ...]:
