@@ -74,9 +74,10 @@ def pack_pair(
         if all(trace.tokens.get(side) for trace in traces)
     }
     layers = {stack.name: [*stack.layers(sides.first)] for stack in stacks}
+    titled = gettext(N_("{side}: {text}"))
     header = {
         "parts": parts,
-        "titles": [f"{name}: {title}" for name, title in zip("AB", sides.titles, strict=True)],
+        "titles": [titled.format(side=side, text=text) for side, text in zip("AB", sides.titles, strict=True)],
         "stacks": [stack.name for stack in stacks],
         "unions": unions,
         "heads": {stack.name: matches(*traces, stack) for stack in stacks} if sides.matched else None,
