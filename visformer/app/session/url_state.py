@@ -20,6 +20,7 @@ from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
+from visformer.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
@@ -220,6 +221,8 @@ def _model(text: str) -> str:
     name = named(text)
     if names_untrained(name):
         return Untrained.named(name).name
+    if names_trained(name):
+        return Recipe.named(name).name
     require_allowed(name)
     return name
 

@@ -14,6 +14,7 @@ from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
+from visformer.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
 
@@ -71,6 +72,11 @@ def _model_chooser() -> None:
         here.tell("picture")
     if names_untrained(chosen):
         untrained_sliders.settings()
+    elif names_trained(chosen):
+        with suppress(VisformerError):
+            recipe = Recipe.named(chosen)
+            said = _("Trained here for {step} steps, seed {seed}: {task}. It knows nothing else.")
+            st.caption(said.format(step=recipe.step, seed=recipe.seed, task=_(recipe.about.title)))
     elif chosen in BUNDLED:
         st.caption(_(_ABOUT[chosen]))
     elif chosen != first:
@@ -83,4 +89,6 @@ def _shown_name(_: Gettext, name: str) -> str:
     """Return the name under which a visitor sees a model."""
     if names_untrained(name):
         return _("Untrained model")
+    if names_trained(name):
+        return _("Trained here {name}").format(name=name.removeprefix("trained-"))
     return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)
