@@ -35,7 +35,7 @@ _TEXT = {
     "enlarge": N_("Click a head to enlarge it."),
     "enlarge_touch": N_("Tap a head to enlarge it."),
     "back": N_("All heads"),
-    "found": N_("Step {step}: layer {layer}, head {head} puts half of its weight there ({look})."),
+    "found": N_("Step {step}: {look} passes 0.5 in layer {layer}, head {head}."),
     "chart": N_("{title}, by step: {values}"),
 }
 

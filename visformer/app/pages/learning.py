@@ -8,14 +8,16 @@ import streamlit as st
 
 from visformer.app.presentation import following
 from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
-from visformer.app.session import address, boxes, run
-from visformer.app.session.slots import Slot
+from visformer.app.session import address, boxes, run, visit
+from visformer.app.session.slots import Slot, widget_key
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.learning.recipe import MOST_SEED, Recipe
-from visformer.pictures.learning import LEARNING, PAGE, SEED, Watched, recipes_of
+from visformer.pictures.learning import BESIDE, LEARNING, NOTHING, PAGE, SEED, TASK, VARIANT, Watched, recipes_of
+from visformer.pictures.registry.options import Option
+from visformer.pictures.registry.picture import pages
 from visformer.pictures.registry.setting import Setting
 from visformer.web.learning import Shown
 from visformer.web.selection import Selection
@@ -41,6 +43,7 @@ def draw() -> None:
     """Draw the page."""
     RUNS.prepare()
     setting = controls.setting_of(LEARNING, None)
+    _resume()
     with st.container(horizontal=True, vertical_alignment="bottom", key="learning_options"):
         url_widgets.draw_all(LEARNING, setting, PAGE.name)
     recipes = recipes_of(setting)
@@ -53,6 +56,24 @@ def draw() -> None:
     st.fragment(_live, run_every=REDRAWN if is_watched else None)(recipes, is_watched)
     if found is not None and not found.is_active:
         _after(found, setting)
+
+
+def _resume() -> None:
+    """Offer what is being trained, or was last, on a page that is opened without options of its own."""
+    last = RUNS.last(_owner())
+    if last is None or Slot(_key(TASK, url_widgets.nothing()), None).is_set:
+        return
+    recipes, setting = last.recipes, url_widgets.nothing()
+    beside = recipes[1].variant if len(recipes) > 1 else NOTHING
+    values = (recipes[0].task, recipes[0].variant, beside, recipes[0].seed)
+    for option, value in zip((TASK, VARIANT, BESIDE, SEED), values, strict=True):
+        setting[option.name] = value
+        Slot[Any](_key(option, setting), None).set(value)
+
+
+def _key(option: Option, setting: Setting) -> str:
+    """Return the key of an option's widget."""
+    return widget_key(option.key(PAGE.name, setting), "" if option.per is None else option.per(setting))
 
 
 def _owner() -> str:
@@ -78,8 +99,9 @@ def _live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
     found = RUNS.of(_owner(), recipes)
     if (found is not None and found.is_active) != is_watched or _BEGINS.get():
         st.rerun()
-    _send(found, recipes)
-    learning_view(on_act=lambda act: _act(act, recipes), on_missing=lambda have: _SENT.set((_SENT.get()[0], (have,))))
+    with st.container(gap=None):  # feeds take up no room
+        _send(found, recipes)
+        learning_view(on_act=lambda act: _act(act, recipes), on_missing=lambda have: _SENT.set((_SENT.get()[0], (have,))))
 
 
 def _act(act: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
@@ -152,18 +174,21 @@ def _after(found: Run, setting: Setting) -> None:
 
 
 def _ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_title: bool) -> None:
-    """Draw links to the pages that look into a model, each with a text that it can read."""
-    from visformer.pictures.registry.picture import pages
-
+    """Draw buttons that open a page with the model, at its best head and with a text that it can read."""
     _ = boxes.gettext()
     joint = " " if model.task == "grammar" else ""
     text = joint.join(token for token in tokens if not token.startswith("<"))
     layer, head = divmod(int(moment.scores[-1 if model.task != "repeat" else 1].argmax()), moment.scores.shape[2])
     selected = Selection(stack="decoder.cross_attn" if joint else "decoder.self_attn", layer=layer, head=head)
-    state = address.address(replace(address.common(), model=model.name, text=text, target="", selection=selected))
+    state = replace(address.common(), model=model.name, text=text, target="", selection=selected)
     said = _(_LOOK) if not with_title else f"{_(model.about.variants[model.variant])} · {_(_LOOK)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learning_ways_{model.variant}"):
         st.caption(said, width="content")
         for name in _MODEL_PAGES:
-            page = pages()[name]
-            st.page_link(page.path, label=_(page.title), query_params=state)
+            st.button(
+                _(pages()[name].title),
+                key=f"learning_way_{model.variant}_{name}",
+                type="tertiary",
+                on_click=visit.bring_back,
+                args=(replace(state, page=name), ()),
+            )

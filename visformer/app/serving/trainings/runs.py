@@ -109,6 +109,11 @@ class Runs:
             run.watched = time.monotonic()
             return run
 
+    def last(self, owner: str) -> Run | None:
+        """Return the run of a room or a visitor, whatever it trains; None: it has none."""
+        with self._lock:
+            return self._runs.get(owner)
+
     def start(self, owner: str, recipes: Sequence[Recipe], *, session: str, speed: int = 0) -> Run:
         """Start a run in place of the owner's last one.
 

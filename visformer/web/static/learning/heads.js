@@ -2,7 +2,7 @@
 
 import { shorten, sizeCanvas, image } from "../shared/surface.js"
 
-const [GAP, TITLE, SIDE] = [14, 18, 14]
+const [GAP, TITLE, SIDE, EDGE] = [14, 18, 2, 4]
 const LEAST = 9 // pixels of a cell from which tokens are written
 const SQUARE_ROOT = Uint8Array.from({ length: 256 }, (_, v) => Math.round(255 * Math.sqrt(v / 255)))
 
@@ -16,7 +16,7 @@ function stepsOf({ patterns, shape: [, nHeads], queries, keys }, at, layer, head
 /** Where the heads are on a canvas of this width: {cell, rects: {layer, head, x, y, w, h}[], height}. */
 export function layOut({ shape: [nLayers, nHeads], queries, keys }, width, most) {
   const cell = Math.min(
-    (width - SIDE - (nHeads - 1) * GAP) / (nHeads * keys.length),
+    (width - SIDE - (nHeads - 1) * GAP - EDGE) / (nHeads * keys.length),
     (most - nLayers * (TITLE + GAP)) / (nLayers * queries.length),
   )
   const [w, h] = [cell * keys.length, cell * queries.length]
@@ -24,7 +24,7 @@ export function layOut({ shape: [nLayers, nHeads], queries, keys }, width, most)
   for (let layer = 0; layer < nLayers; layer++)
     for (let head = 0; head < nHeads; head++)
       rects.push({ layer, head, x: SIDE + head * (w + GAP), y: TITLE + layer * (h + TITLE + GAP), w, h })
-  return { rects, width: SIDE + nHeads * (w + GAP), height: nLayers * (h + TITLE + GAP) }
+  return { rects, width: SIDE + nHeads * (w + GAP) - GAP + EDGE, height: nLayers * (h + TITLE + GAP) }
 }
 
 /** @param {{training: object, at: number, layout: object, focus: object, ramp: object, theme: object, labels: Function}} picture */
@@ -38,7 +38,8 @@ export function paintHeads(canvas, { training, at, layout, focus, ramp, theme, l
     const label = labels(layer, head)
     context.fillStyle = label ? colours[label.look] : theme.faint
     if (label) context.font = `600 12px ${theme.font}`
-    context.fillText(shorten(context, label?.text ?? `${layer + 1}.${head + 1}`, w), x, y - 5)
+    const long = label && `${label.name} ${label.weight}`
+    context.fillText(!label ? `${layer + 1}.${head + 1}` : context.measureText(long).width <= w ? long : label.weight, x, y - 5)
     context.drawImage(image(stepsOf(training, at, layer, head), training.queries.length, training.keys.length, ramp), x, y, w, h)
     const isFocus = layer === focus.layer && head === focus.head
     context.strokeStyle = label ? colours[label.look] : isFocus ? theme.accent : theme.line

@@ -11,7 +11,7 @@ import { append, LABELLED, newest } from "./record.js"
 const FRAME = 60 // milliseconds between two moments of a replay
 const [LOSS_LEAST, LOSS_MOST] = [4.5, 11] // of the axis, nats
 const BESIDE = 760 // pixels from which curves and heads stand side by side
-const CHART = { least: 96, most: 190 } // pixels of a curve's height
+const CHART = { least: 84, most: 190 } // pixels of a curve's height
 const KINDS = { over: "replay", playing: "pause", waiting: "pause", paused: "on" }
 
 export function mountLearning(element, message, host) {
@@ -52,11 +52,11 @@ class Learning {
   build() {
     this.bar = part(this.root, "div", "playbar")
     this.main = button(this.bar, "play", () => this.toggle())
-    this.single = button(this.bar, "step-button", () => this.act("step"))
-    this.seed = button(this.bar, "step-button", () => this.act("seed"))
+    this.single = button(this.bar, "learn-button", () => this.act("step"))
+    this.seed = button(this.bar, "learn-button", () => this.act("seed"))
     this.speed = part(part(this.bar, "label", "field"), "select", "speed")
     this.speed.onchange = () => this.act("speed", Number(this.speed.value))
-    this.times = part(this.root, "div", "learn-time")
+    this.times = part(this.bar, "div", "learn-time")
     this.time = part(this.times, "input", "learn-scrubber", { type: "range", min: 0, step: 1 })
     this.time.oninput = () => this.show(Number(this.time.value))
     this.count = part(this.times, "span", "amount")
@@ -185,7 +185,9 @@ class Learning {
     this.runs.classList.toggle("vf-learn-pair", this.record.length > 1)
     const ramp = makeRamp(message.ramp[theme.scheme])
     const most = this.room()
-    this.record.forEach((training, i) => this.paintRun(training, this.places[i], { theme, ramp, most }))
+    const highest = Math.max(...this.record.flatMap(({ loss, probed }) => [...loss, ...probed]))
+    const lossMost = Math.min(LOSS_MOST, Math.max(LOSS_LEAST, Math.ceil(highest))) // the same axis for both
+    this.record.forEach((training, i) => this.paintRun(training, this.places[i], { theme, ramp, most, lossMost }))
   }
 
   /** Pixels of height for the runs. */
@@ -237,7 +239,7 @@ class Learning {
     return last.title ? `${last.title} – ${said}` : said
   }
 
-  paintRun(training, place, { theme, ramp, most }) {
+  paintRun(training, place, { theme, ramp, most, lossMost }) {
     const { message: { text, steps, curves }, shown: at } = this
     const colours = curves[theme.scheme]
     place.title.textContent = training.title
@@ -246,10 +248,8 @@ class Learning {
     const isBeside = width >= BESIDE
     place.body.classList.toggle("vf-learn-beside", isBeside)
     const chartWidth = Math.floor(isBeside ? width * 0.4 : width)
-    const each = Math.max(CHART.least, Math.min(CHART.most, isBeside ? most / 2 - 44 : most * 0.22))
+    const each = Math.max(CHART.least, Math.min(CHART.most, isBeside ? most / 2 - 44 : most * 0.2))
     const losses = [training.loss, training.probed]
-    const highest = Math.max(...losses.flat())
-    const lossMost = Math.min(LOSS_MOST, Math.max(LOSS_LEAST, Math.ceil(highest)))
     const scored = training.looks.map((name, look) => ({ name, look, values: training.best.map((best) => best[look]) }))
     const looks = scored.filter(({ values }, i) => !i || Math.max(...values) > 0.02)
     const charts = [
@@ -264,7 +264,7 @@ class Learning {
       paintChart(canvas, { width: chartWidth, height: each, steps, x: training.x, lines, most: top, ticks, at, theme })
     })
     const headsWidth = isBeside ? width - chartWidth - 28 : width
-    const headsMost = isBeside ? most - 24 : Math.max(230, most * 0.56 - 30)
+    const headsMost = isBeside ? most - 24 : Math.max(210, most * 0.5 - 30)
     this.focus = { layer: clamp(this.focus.layer, training.shape[0]), head: clamp(this.focus.head, training.shape[1]) }
     const { focus } = this
     place.canvas.ariaLabel = text.heads
@@ -283,7 +283,7 @@ class Learning {
 function labelOf(training, at, layer, head) {
   const weights = training.scores[at].map((look) => look[layer][head])
   const look = weights.indexOf(Math.max(...weights))
-  return weights[look] >= LABELLED ? { look, text: `${training.looks[look]} ${weights[look].toFixed(2)}` } : null
+  return weights[look] >= LABELLED ? { look, name: training.looks[look], weight: weights[look].toFixed(2) } : null
 }
 
 function writeLegend(legend, title, lines, at) {
