@@ -61,7 +61,8 @@ def draw() -> None:
 def _resume() -> None:
     """Offer what is being trained, or was last, on a page that is opened without options of its own."""
     last = RUNS.last(_owner())
-    if last is None or Slot(_key(TASK, url_widgets.nothing()), None).is_set:
+    is_linked = any(name.startswith(f"{PAGE.name}_") for name in visit.coming().choices)
+    if last is None or is_linked or Slot(_key(TASK, url_widgets.nothing()), None).is_set:
         return
     recipes, setting = last.recipes, url_widgets.nothing()
     beside = recipes[1].variant if len(recipes) > 1 else NOTHING
