@@ -169,7 +169,9 @@ def trained_here(name: str, weights: Mapping[str, Any] | None = None) -> TracedM
     """
     recipe = Recipe.named(name)
     module, tokenizer = trained(recipe, weights)
-    return adapted(module, tokenizer, name=recipe.name, source=f"trained here for {recipe.step} steps, seed {recipe.seed}")
+    return adapted(
+        module, tokenizer, name=recipe.name, source=f"trained here for {recipe.step} steps, seed {recipe.seed}"
+    )
 
 
 def outline(name: str) -> Translator:

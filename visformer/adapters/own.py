@@ -28,7 +28,6 @@ from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import all_names, axes_of
 
-
 _ATTENTION_ALONE = N_("its blocks have attention alone, no feed-forward network")
 
 

@@ -25,6 +25,8 @@ from visformer.model.embedding import sinusoidal_encoding
 from visformer.model.gpt import GPT
 from visformer.model.kinds import Config, Model
 from visformer.model.moments import initial_model
+from visformer.model.positions import PositionName
+from visformer.model.tokenizer import SPECIALS
 from visformer.model.transformer import load_state
 from visformer.system import cancellation
 
@@ -64,7 +66,7 @@ class Training:
             group["lr"] = self._rate * min(1.0, self.step / WARM_UP)
         loss = _loss(self.module, self._batch())
         self._optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self._losses.append(loss.item())
 
@@ -145,6 +147,11 @@ def watch(recipe: Recipe) -> Iterator[Moment]:
                 yield training.moment()
 
 
+def keep_to_one_thread() -> None:
+    """Give torch one thread in this process for good, see :func:`one_thread`."""
+    torch.set_num_threads(1)
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Compute with one torch thread, process-wide: two are slower here, and would round otherwise."""
@@ -159,18 +166,19 @@ def one_thread() -> Iterator[None]:
 def config_of(recipe: Recipe) -> Config:
     """Return the sizes of the model."""
     drawn, variant = SEQUENCES[recipe.task], recipe.variant
-    vocab, n_layers = 4 + len(drawn.symbols), 1 if variant == "one-layer" else 2
-    common: dict[str, Any] = {"d_model": 64, "n_heads": 4, "dropout": 0.0, "max_len": drawn.length}
+    vocab = len(SPECIALS) + len(drawn.symbols)
+    position: PositionName = "none" if variant == "no-positions" else "learned"
+    common: dict[str, Any] = {
+        "d_model": 64,
+        "n_heads": 4,
+        "dropout": 0.0,
+        "max_len": drawn.length,
+        "position": position,
+    }
     if recipe.task == "grammar":
-        position = "none" if variant == "no-positions" else "learned"
-        return TransformerConfig(
-            vocab, vocab, n_encoder_layers=1, n_decoder_layers=1, d_ff=128, position=position, norm="pre", **common
-        )
-    position = "none" if variant == "no-positions" else "learned"
-    d_ff = 0 if recipe.task == "repeat" else 128
-    return GPTConfig(
-        vocab, n_layers=n_layers, d_ff=d_ff, position=position, causal=variant != "no-mask", **common
-    )
+        return TransformerConfig(vocab, vocab, n_encoder_layers=1, n_decoder_layers=1, d_ff=128, norm="pre", **common)
+    n_layers, d_ff = 1 if variant == "one-layer" else 2, 0 if recipe.task == "repeat" else 128
+    return GPTConfig(vocab, n_layers=n_layers, d_ff=d_ff, causal=variant != "no-mask", **common)
 
 
 def _first_weights(config: Config, seed: int) -> Model:

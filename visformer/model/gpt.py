@@ -1,8 +1,8 @@
 """A decoder-only Transformer of GPT-2's type (Radford et al. 2019, section 2.3), to be read beside the paper's.
 
 It has no encoder, and so no cross-attention: a block is the paper's encoder block behind a causal mask. Each sublayer's
-input is normalised, not its sum; positions are learned (or there are none); the activation is GELU, not rounded to tanh; embeddings are not
-scaled, and the output projection is a matrix of its own.
+input is normalised, not its sum; positions are learned (or there are none); the activation is GELU, not rounded to
+tanh; embeddings are not scaled, and the output projection is a matrix of its own.
 """
 
 import math

@@ -114,7 +114,7 @@ def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
 
 
 def _stack(trace: Trace, stack: str) -> StackBlocks | None:
-    return trace.blocks and {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack]
+    return {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack] if trace.blocks else None
 
 
 def _lacking(trace: Trace, stack: str) -> Iterator[tuple[int, str, Message]]:

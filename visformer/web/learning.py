@@ -30,7 +30,7 @@ _TEXT = {
     "loss": N_("Loss, nats a token"),
     "scores": N_("Weight of the best head"),
     "right": N_("right on the probe: {share}"),
-    "heads": N_("All heads, layer by layer: each row is a token that reads. Choose with the arrow keys, Enter enlarges."),
+    "heads": N_("All heads, a row for each layer. Choose with the arrow keys, Enter enlarges."),
     "head": N_("Layer {layer}, head {head}"),
     "enlarge": N_("Click a head to enlarge it."),
     "enlarge_touch": N_("Tap a head to enlarge it."),

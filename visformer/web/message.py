@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Kind = Literal["attention", "weights", "effect", "panels", "map", "place", "learning", "presentation", "lesson", "here", "nothing"]
+Kind = Literal[
+    "attention", "weights", "effect", "panels", "map", "place", "learning", "presentation", "lesson", "here", "nothing"
+]
 """Kinds of messages: "weights" and "effect" supplement an "attention" message, "place" a "map"; "nothing" removes the
 picture."""
 

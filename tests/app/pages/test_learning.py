@@ -34,7 +34,9 @@ def step(app):
 
 
 def setting_of(app):
-    boxes = {box.key.removeprefix("learning_").split("_")[0]: box.value for box in app.selectbox if "learning_" in box.key}
+    boxes = {
+        box.key.removeprefix("learning_").split("_")[0]: box.value for box in app.selectbox if "learning_" in box.key
+    }
     return {**boxes, "seed": app.number_input(key="learning_seed").value}
 
 

@@ -102,7 +102,9 @@ def _live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
         st.rerun()
     with st.container(gap=None):  # feeds take up no room
         _send(found, recipes)
-        learning_view(on_act=lambda act: _act(act, recipes), on_missing=lambda have: _SENT.set((_SENT.get()[0], (have,))))
+        learning_view(
+            on_act=lambda act: _act(act, recipes), on_missing=lambda have: _SENT.set((_SENT.get()[0], (have,)))
+        )
 
 
 def _act(act: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:

@@ -1,9 +1,9 @@
 """Admission control: all that computes for visitors waits here for its turn, and runs a few at a time.
 
 There are four kinds, each with a queue and places of its own, so that none delays another: ordinary sentences, long
-computations, slices of trainings, and pages. In each queue, the session that has used the least computing time lately goes first: a visitor
-with one sentence waits for what is being computed, not for sessions that compute all the time. When a queue overflows,
-the session that has used the most is refused. Independent of Streamlit and torch.
+computations, slices of trainings, and pages. In each queue, the session that has used the least computing time lately
+goes first: a visitor with one sentence waits for what is being computed, not for sessions that compute all the time.
+When a queue overflows, the session that has used the most is refused. Independent of Streamlit and torch.
 
 Callers wait while a thread pool computes, so that a visitor who leaves does not cancel a result that others wait for;
 identical requests share one computation. A page computes in the thread that draws it.
@@ -99,7 +99,7 @@ class _Flight:
 
 
 class Admission:
-    """Runs at most ``at_once`` ordinary computations, a long one, a slice of a training and ``pages`` pages at a time."""
+    """Runs at most ``at_once`` ordinary computations, one long one, one slice of a training and ``pages`` pages."""
 
     def __init__(
         self,
@@ -114,7 +114,12 @@ class Admission:
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
         self.at_once, self._queue = at_once, queue
         # Wall-clock time; Cancellation limits CPU time.
-        self._seconds: dict[Kind, float] = {"ordinary": seconds, "long": long_seconds, "training": seconds, "page": seconds}
+        self._seconds: dict[Kind, float] = {
+            "ordinary": seconds,
+            "long": long_seconds,
+            "training": seconds,
+            "page": seconds,
+        }
         self._places: dict[Kind, int] = {"ordinary": at_once, "long": 1, "training": 1, "page": pages}
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}

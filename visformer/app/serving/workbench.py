@@ -411,7 +411,9 @@ def _other_workbench(name: str) -> Workbench:
         if names_untrained(name):
             return outline(name)
         if names_trained(name):
-            return ADMISSION.run(("outline", name), partial(_learned, runner, name), on_wait=lambda _: None, kind="long")
+            return ADMISSION.run(
+                ("outline", name), partial(_learned, runner, name), on_wait=lambda _: None, kind="long"
+            )
         return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, kind="long")
 
     lends_target = _translation if names_untrained(name) else None
@@ -421,7 +423,7 @@ def _other_workbench(name: str) -> Workbench:
 
 
 def _learned(runner: Named, name: str) -> Any:
-    """Hand a model that was trained here over to where long computations run; where it is no more, it is trained anew."""
+    """Hand a model that was trained here over to where long computations run; it is trained anew if it is gone."""
     weights = RUNS.weights(name)
     if weights is not None:
         LONG_WORK.run(receive, name, weights, models=[name])

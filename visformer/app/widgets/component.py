@@ -53,9 +53,7 @@ def _component(name: str, html: str = "", css: str | None = None, *, folder: str
 _ATTENTION = _component("attention", _HTML, stylesheet(), folder="streamlit/views")
 _PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
 _MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
-_LEARNING = _component(
-    "learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views"
-)
+_LEARNING = _component("learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views")
 _LINK = _component("link", _LINK_HTML, _BESIDE)
 _CONNECTION = _component(
     "connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE, folder=_PRIVATE

@@ -40,10 +40,10 @@ def curves(runs: "Sequence[Watched]", setting: "Setting") -> go.Figure:
             best = [float(moment.scores[look_at].max()) for moment in run.moments]
             if not look_at or max(best) > 0.02:  # others cannot be, such as the answer behind a causal mask
                 lines[_(label)] = ("y2", best)
-        for (name, (axis, values)), colour in zip(lines.items(), colours, strict=False):
+        for (name, (scale, values)), colour in zip(lines.items(), colours, strict=False):
             numbers[f"{variant}{name}"] = values
             figure.add_scatter(
-                x=steps, y=values, yaxis=axis, mode="lines", name=literal(f"{variant}{name}"),
+                x=steps, y=values, yaxis=scale, mode="lines", name=literal(f"{variant}{name}"),
                 line={"color": colour, "width": 2.5, "dash": dash}, hovertemplate="%{x}: %{y:.3f}",
             )  # fmt: skip
     figure.update_layout(**look(theme), **metadata(_(about.title), numbers))

@@ -19,11 +19,9 @@ Moments = list[list[Moment]]
 
 def prepare() -> None:
     """Import what a training needs, before anybody waits for it."""
-    import torch
+    from visformer.learning.training import keep_to_one_thread
 
-    import visformer.learning.training  # noqa: F401
-
-    torch.set_num_threads(1)
+    keep_to_one_thread()
 
 
 def begin(run: str, recipes: Sequence[Recipe]) -> tuple[list[Sight], Moments]:

@@ -182,7 +182,10 @@ class Runs:
         except VisformerError as problem:
             run.problem, run.state = problem, "failed"
         except Exception as problem:  # the log has it; whoever watches needs a sentence
-            run.problem, run.state = VisformerError(N_("The training failed ({kind})."), kind=type(problem).__name__), "failed"
+            run.problem, run.state = (
+                VisformerError(N_("The training failed ({kind})."), kind=type(problem).__name__),
+                "failed",
+            )
             raise
         finally:
             call(process.forget, run.name)
@@ -213,7 +216,9 @@ class Runs:
         assert self._pool is not None
         pool = self._pool.result()
         work = partial(pool.call, what, *given)
-        return ADMISSION.run((run.name, next(self._numbers)), work, on_wait=lambda _: None, session=run.session, kind="training")
+        return ADMISSION.run(
+            (run.name, next(self._numbers)), work, on_wait=lambda _: None, session=run.session, kind="training"
+        )
 
 
 def _started() -> WorkerPool:
