@@ -6,7 +6,7 @@ and no torch here: pages and links use the same names.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from visformer.errors import N_, ConfigError
@@ -36,6 +36,7 @@ class Task:
         trained: the label of the loss on what it is trained on.
         probed: the label of the loss on the probe, which it is never trained on.
         looks: what heads are scored by: name to label.
+        notes: what to watch with a variant: its name to the sentence.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Task:
     trained: str
     probed: str
     looks: Mapping[str, str]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 TASKS: Mapping[str, Task] = {
@@ -64,6 +66,25 @@ TASKS: Mapping[str, Task] = {
         trained=N_("Loss on the repetition, trained periods"),
         probed=N_("at period 11, never trained"),
         looks={"previous": N_("previous token"), "induction": N_("induction"), "answer": N_("the answer itself")},
+        notes={
+            "fixed": N_(
+                "If the period is always 16, positions are enough: the loss falls as well, and no induction head forms. "
+                "At a new period only the model that had to look for letters is right; this one is worse than chance."
+            ),
+            "one-layer": N_(
+                "One layer is not enough: an induction head reads what a head of the layer before it has written about "
+                "the letter before."
+            ),
+            "no-positions": N_(
+                "Without positions only the causal mask tells the order: no head finds the letter before, and in the "
+                "same number of steps the loss falls much less."
+            ),
+            "high-rate": N_("A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."),
+            "no-mask": N_(
+                "Without the causal mask a letter can read those after it: a head looks at the answer itself, the loss "
+                "falls, and nothing is learned that could write what is not there yet."
+            ),
+        },
     ),
     "copy": Task(
         title=N_("Copying"),

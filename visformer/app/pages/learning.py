@@ -14,6 +14,7 @@ from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
+from visformer.i18n import paragraph
 from visformer.learning.recipe import MOST_SEED, Recipe
 from visformer.pictures.learning import BESIDE, LEARNING, NOTHING, PAGE, SEED, TASK, VARIANT, Watched, recipes_of
 from visformer.pictures.registry.options import Option
@@ -47,7 +48,7 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="learning_options"):
         url_widgets.draw_all(LEARNING, setting, PAGE.name)
     recipes = recipes_of(setting)
-    controls.look_for(boxes.gettext()(recipes[0].about.look_for))
+    controls.look_for(_look_for(recipes))
     if _BEGINS.pop():
         _start(recipes)
     _SENT.clear()  # all of it is sent to a page that is drawn anew
@@ -56,6 +57,13 @@ def draw() -> None:
     st.fragment(_live, run_every=REDRAWN if is_watched else None)(recipes, is_watched)
     if found is not None and not found.is_active:
         _after(found, setting)
+
+
+def _look_for(recipes: tuple[Recipe, ...]) -> str:
+    """Return what to watch: with the task, or with the variants that differ from the usual way."""
+    _, about = boxes.gettext(), recipes[0].about
+    notes = [about.notes[recipe.variant] for recipe in recipes if recipe.variant in about.notes]
+    return paragraph(*map(_, notes or [about.look_for]))
 
 
 def _resume() -> None:

@@ -90,5 +90,5 @@ def _shown_name(_: Gettext, name: str) -> str:
     if names_untrained(name):
         return _("Untrained model")
     if names_trained(name):
-        return _("Trained here {name}").format(name=name.removeprefix("trained-"))
+        return _("Model trained here")
     return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)
