@@ -201,7 +201,7 @@ TRAININGS = limit(
 )
 TRAININGS_KEPT = limit(
     16, "trainings", N_("Trainings whose moments are kept"),
-    N_("in memory, to go back in time; at most 150 moments each, a megabyte; those watched longest ago go first"),
+    N_("in memory, to go back in time; some hundred moments each, mostly below a megabyte; the oldest go first"),
 )
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),

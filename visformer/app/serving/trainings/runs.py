@@ -203,7 +203,12 @@ class Runs:
         begun = time.monotonic()
         steps = run.wanted or (max(1, round(run.speed * _SLICE)) if run.speed else 10**6)
         run.wanted = 0
-        for seen, more in zip(run.moments, call(process.advance, run.name, _SLICE, steps), strict=True):
+        try:
+            found = call(process.advance, run.name, _SLICE, steps)
+        except BusyError:  # the visitor has as many computations waiting as one may have
+            time.sleep(_SLICE)
+            return
+        for seen, more in zip(run.moments, found, strict=True):
             seen.extend(more)
         if run.step >= run.recipes[0].about.steps:
             run.weights = {run.step: call(process.weights, run.name)}

@@ -4,6 +4,7 @@ import { sizeCanvas } from "../shared/surface.js"
 
 const [LEFT, BOTTOM, TOP, RIGHT] = [30, 18, 6, 10]
 const LATER = 0.25 // opacity of what comes after the moment that is shown
+const TICKS = [20, 25, 50, 100, 150, 200, 500] // steps between two labels
 const TICK = 11 // pixels of a tick's label
 
 /**
@@ -26,7 +27,7 @@ export function paintChart(canvas, { width, height, steps, x, lines, most, ticks
     context.fillText(String(tick), LEFT - 5, level(tick))
   }
   context.textBaseline = "alphabetic"
-  const every = steps / 4
+  const every = TICKS.find((each) => steps / each <= 4) ?? steps
   for (let step = 0; step <= steps; step += every) {
     context.textAlign = step === 0 ? "left" : step === steps ? "right" : "center"
     context.fillText(String(Math.round(step)), step === steps ? width - RIGHT : place(step), height - 4)
