@@ -21,8 +21,8 @@ from visformer.adapters.history import Moment, find
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator, adapted
 from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
-from visformer.learning.recipe import Recipe, names_trained
-from visformer.learning.training import config_of, trained
+from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.training import config_of, trained
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
@@ -52,7 +52,7 @@ def load(
         name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
             checkpoint; a hub id, "owner/model"; the name of an untrained Transformer
             (:mod:`visformer.model.untrained`); or that of a small one that is trained now, in seconds
-            (:mod:`visformer.learning.recipe`).
+            (:mod:`visformer.adapters.learning.recipe`).
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.

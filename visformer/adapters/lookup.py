@@ -6,7 +6,7 @@ from pathlib import Path
 from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.history import find
 from visformer.errors import N_, CheckpointError
-from visformer.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system.files import require_files
 

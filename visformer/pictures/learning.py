@@ -1,11 +1,11 @@
 """A small model while it learns: its losses, and how much weight its heads put where the task needs it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visformer.errors import N_
-from visformer.learning.recipe import MOST_SEED, TASKS, Recipe
+from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
 from visformer.pictures.registry.options import Choice, Number
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -13,7 +13,7 @@ from visformer.pictures.registry.setting import Setting
 if TYPE_CHECKING:  # plotly, numpy
     from plotly.graph_objects import Figure
 
-    from visformer.learning.moment import Moment
+    from visformer.adapters.learning.moment import Moment
 
 NOTHING = "none"
 
@@ -34,7 +34,7 @@ def recipes_of(setting: Setting) -> tuple[Recipe, ...]:
 
 def watched(recipe: Recipe) -> Watched:
     """Train a model from its first step to its last, here and now, and return its moments."""
-    from visformer.learning.training import watch
+    from visformer.adapters.learning.training import watch
 
     return Watched(recipe, [*watch(recipe)])
 
@@ -45,9 +45,15 @@ def _drawn(setting: Setting) -> "Figure":
     return curves([watched(recipe) for recipe in recipes_of(setting)], setting)
 
 
-def _others(setting: Setting) -> dict[str, str]:
-    variants = TASKS[setting["task"]].variants
-    return {NOTHING: N_("nothing"), **{name: each for name, each in variants.items() if name != setting["variant"]}}
+def _variants(setting: Setting) -> Mapping[str, str]:
+    """Return the variants of the task; of all tasks where it is not known yet, as for the command line's help."""
+    tasks = [TASKS[setting["task"]]] if "task" in setting else TASKS.values()
+    return {name: label for task in tasks for name, label in task.variants.items()}
+
+
+def _others(setting: Setting) -> Mapping[str, str]:
+    others = {name: label for name, label in _variants(setting).items() if name != setting.get("variant")}
+    return {NOTHING: N_("nothing"), **others}
 
 
 # fmt: off
@@ -57,7 +63,7 @@ TASK = Choice(
 )
 VARIANT = Choice(
     name="variant", label=N_("How it is trained"), widget="selectbox", help="By default the task's first.",
-    values=lambda setting: TASKS[setting["task"]].variants, per=lambda setting: setting["task"],
+    values=_variants, per=lambda setting: setting["task"],
 )
 BESIDE = Choice(
     name="beside", label=N_("Beside it"), widget="selectbox", help="Another way to train it, in step; none by default.",

@@ -8,8 +8,9 @@ import pytest
 from benchmarks.messages import read_message
 from tests.app.support import PAGES, call, open_page, picture_components
 from visformer.app.pages import learning
-from visformer.app.serving.trainings.runs import RUNS
-from visformer.learning.recipe import Recipe
+from visformer.app.serving import workbench
+from visformer.app.serving.trainings.runs import Runs
+from visformer.adapters.learning.recipe import Recipe
 
 PAGE = "measure/learning"
 WEIGHTS = "Gfqv1PF06JrGfqv1PF06JrG"
@@ -51,9 +52,23 @@ def drawn_until(app, is_so):
     return told
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _prepared():
-    RUNS.prepare()
+class Here:
+    """Trains in this process: one at low priority would wait for the tests beside this one."""
+
+    pids = ()
+
+    def call(self, what, *given):
+        return what(*given)
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(monkeypatch):
+    runs = Runs(Here)
+    for module in (learning, workbench):
+        monkeypatch.setattr(module, "RUNS", runs)
+    yield
+    for run in runs._runs.values():
+        runs._end(run)
 
 
 def test_nothing_is_trained_before_the_start(new_app):
@@ -130,7 +145,7 @@ def test_only_the_presenter_acts_in_a_room(monkeypatch):
 
 
 def test_a_model_is_the_same_wherever_it_is_trained():
-    from visformer.learning.training import trained
+    from visformer.adapters.learning.training import trained
 
     recipe = Recipe("repeat", seed=3, step=8)
     (first, _), (second, _) = trained(recipe), trained(recipe)

@@ -15,7 +15,7 @@ from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
-from visformer.learning.recipe import MOST_SEED, Recipe
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.pictures.learning import BESIDE, LEARNING, NOTHING, PAGE, SEED, TASK, VARIANT, Watched, recipes_of
 from visformer.pictures.registry.options import Option
 from visformer.pictures.registry.picture import pages
@@ -24,7 +24,7 @@ from visformer.web.learning import Shown
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
-    from visformer.learning.moment import Moment
+    from visformer.adapters.learning.moment import Moment
 
 REDRAWN = 0.2
 """Seconds between two redraws."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import model_of
 from visformer.errors import N_, Message, VisformerError
-from visformer.learning.recipe import names_trained
+from visformer.adapters.learning.recipe import names_trained
 from visformer.model.untrained import EXAMPLE, names_untrained
 from visformer.system import settings
 from visformer.system.files import called

@@ -29,7 +29,7 @@ from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
-from visformer.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings

@@ -20,7 +20,7 @@ from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
-from visformer.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages

@@ -14,7 +14,7 @@ from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
-from visformer.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
 

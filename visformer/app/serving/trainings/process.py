@@ -4,11 +4,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from visformer.learning.moment import EVERY, Moment, Sight
-from visformer.learning.recipe import Recipe
+from visformer.adapters.learning.moment import EVERY, Moment, Sight
+from visformer.adapters.learning.recipe import Recipe
 
 if TYPE_CHECKING:
-    from visformer.learning.training import Training
+    from visformer.adapters.learning.training import Training
 
 _TRAININGS: "dict[str, list[Training]]" = {}
 """By the id of their run; the server decides which to drop."""
@@ -19,14 +19,14 @@ Moments = list[list[Moment]]
 
 def prepare() -> None:
     """Import what a training needs, before anybody waits for it."""
-    from visformer.learning.training import keep_to_one_thread
+    from visformer.adapters.learning.training import keep_to_one_thread
 
     keep_to_one_thread()
 
 
 def begin(run: str, recipes: Sequence[Recipe]) -> tuple[list[Sight], Moments]:
     """Draw the first weights of a run's trainings; return what they show and their first moments."""
-    from visformer.learning.training import Training
+    from visformer.adapters.learning.training import Training
 
     _TRAININGS[run] = trainings = [Training(recipe) for recipe in recipes]
     return [training.sight for training in trainings], [[training.moment()] for training in trainings]

@@ -19,8 +19,8 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.trainings import process
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.errors import N_, BusyError, VisformerError
-from visformer.learning.moment import Moment, Sight
-from visformer.learning.recipe import Recipe
+from visformer.adapters.learning.moment import Moment, Sight
+from visformer.adapters.learning.recipe import Recipe
 from visformer.system import limits
 
 State = Literal["waiting", "playing", "paused", "over", "failed"]
@@ -80,7 +80,9 @@ class Run:
 class Runs:
     """The runs of this process, by who watches them."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: "Callable[[], WorkerPool]") -> None:
+        """Have none; ``start`` starts the process that trains."""
+        self._start = start
         self._runs: OrderedDict[str, Run] = OrderedDict()  # used longest ago first
         self._pool: Future[WorkerPool] | None = None
         self._lock = threading.Lock()
@@ -91,7 +93,7 @@ class Runs:
         """Start the process in the background, unless that has begun: it takes seconds."""
         with self._lock:
             if self._pool is None or (self._pool.done() and self._pool.exception()):
-                self._pool = self._starting.submit(_started)
+                self._pool = self._starting.submit(self._start)
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -232,5 +234,5 @@ def _started() -> WorkerPool:
     return pool
 
 
-RUNS = Runs()
+RUNS = Runs(_started)
 """The only ones in this process."""

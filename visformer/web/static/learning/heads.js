@@ -52,7 +52,8 @@ export function paintHeads(canvas, { training, at, layout, focus, ramp, theme, l
 export function paintHead(canvas, { training, at, focus, ramp, theme, width, most }) {
   const { queries, keys } = training
   const beside = Math.min(90, 14 + 9 * Math.max(...queries.map((token) => [...token].length)))
-  const above = Math.max(...keys.map((token) => [...token].length)) > 2 ? 64 : 20
+  const lengths = keys.map((token) => [...token].length).sort((a, b) => a - b)
+  const above = lengths[Math.floor(lengths.length * 0.8)] > 2 ? 64 : 20 // slanted, if most are words
   const cell = Math.max(LEAST, Math.min((width - beside) / keys.length, (most - above) / queries.length))
   const context = sizeCanvas(canvas, beside + cell * keys.length + 2, above + cell * queries.length + 2)
   context.imageSmoothingEnabled = false

@@ -10,7 +10,7 @@ import { append, LABELLED, newest } from "./record.js"
 
 const FRAME = 60 // milliseconds between two moments of a replay
 const [LOSS_LEAST, LOSS_MOST] = [4.5, 11] // of the axis, nats
-const BESIDE = 760 // pixels from which curves and heads stand side by side
+const BESIDE = 620 // pixels from which curves and heads stand side by side
 const CHART = { least: 84, most: 190 } // pixels of a curve's height
 const KINDS = { over: "replay", playing: "pause", waiting: "pause", paused: "on" }
 
@@ -50,7 +50,7 @@ class Learning {
   }
 
   build() {
-    this.bar = part(this.root, "div", "playbar")
+    this.bar = part(this.root, "div", "learn-bar")
     this.main = button(this.bar, "play", () => this.toggle())
     this.single = button(this.bar, "learn-button", () => this.act("step"))
     this.seed = button(this.bar, "learn-button", () => this.act("seed"))
@@ -91,7 +91,7 @@ class Learning {
       const charts = ["loss", "scores"].map(() => ({ legend: part(curves, "div", "learn-legend"), canvas: part(curves, "canvas", "learn-chart", { role: "img" }) }))
       const heads = part(body, "div", "learn-heads")
       const above = part(heads, "div", "learn-legend")
-      const canvas = part(heads, "canvas", "learn-matrix", { tabindex: "0", role: "img" })
+      const canvas = part(heads, "canvas", "matrix", { tabindex: "0", role: "img" })
       canvas.onclick = (event) => {
         focusQuietly(canvas)
         this.clicked(i, pointOn(canvas, event))

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from visformer.analysis.heads import weights_at
-from visformer.learning.moment import EVERY, Moment, Sight
-from visformer.learning.recipe import Recipe
-from visformer.learning.sequences import NOTHING, SEQUENCES, Batch, Probe
-from visformer.learning.symbols import Symbols
+from visformer.adapters.learning.moment import EVERY, Moment, Sight
+from visformer.adapters.learning.recipe import Recipe
+from visformer.adapters.learning.sequences import NOTHING, SEQUENCES, Batch, Probe
+from visformer.adapters.learning.symbols import Symbols
 from visformer.model import taps
 from visformer.model.config import GPTConfig, TransformerConfig
 from visformer.model.embedding import sinusoidal_encoding
