@@ -67,10 +67,11 @@ class EncoderLayer(_Block):
     def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
-        self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.feeds_forward = config.d_ff > 0
         if self.feeds_forward:
             self.ffn = FeedForward(config)
+        self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+        if self.feeds_forward:
             self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
     def forward(
