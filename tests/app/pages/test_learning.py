@@ -81,8 +81,8 @@ def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app):
     act(app, "start")
     told = drawn_until(app, lambda told: told["state"] in ("over", "failed"))
     (training,) = told["trainings"]
-    assert [training["moments"][0][0], training["moments"][-1][0]] == [0, 200]
-    assert training["moments"][-1][2] < 0.1 < training["moments"][0][2], "it has learned to sort"
+    assert [training["moments"][0][0], training["moments"][-1][0]] == [0, 300]
+    assert training["moments"][-1][2] < 0.5 < training["moments"][0][2], "it has learned to sort"
     button = next(button for button in app.button if button.key == "learning_way_plain_attention")
     button.click().run()
     assert not app.exception

@@ -101,7 +101,7 @@ TASKS: Mapping[str, Task] = {
             "The letters after the sign > are those before it, the last one first: watch a head draw a line across the "
             "diagonal."
         ),
-        steps=450, variants=_USUAL, trained=N_("Loss on the reversed letters"), probed=N_("on new letters"),
+        steps=600, variants=_USUAL, trained=N_("Loss on the reversed letters"), probed=N_("on new letters"),
         looks={"source": N_("letter to write next")},
     ),
     "sort": Task(
@@ -110,7 +110,7 @@ TASKS: Mapping[str, Task] = {
             "After the sign > come the same letters in alphabetical order: watch a head find the next one, wherever it "
             "stands."
         ),
-        steps=200, variants=_USUAL, trained=N_("Loss on the sorted letters"), probed=N_("on new letters"),
+        steps=300, variants=_USUAL, trained=N_("Loss on the sorted letters"), probed=N_("on new letters"),
         looks={"source": N_("letter to write next")},
     ),
     "add": Task(

@@ -104,7 +104,7 @@ def _cells(rows: int, queries: Ids, keys: Ids) -> tuple[Ids, Ids, Ids]:
 # Copying, reversing, sorting ------------------------------------------------------------------------------------------
 
 _LONGEST, _SHORTEST, _PROBED = 10, 4, 8
-_FEW = tuple(string.ascii_lowercase[:20])
+_FEW = tuple(string.ascii_lowercase)
 _SIGN = FIRST + len(_FEW)
 
 
@@ -129,26 +129,22 @@ def _reversed(letters: Ids) -> Ids:
 
 
 def _sorted(letters: Ids) -> Ids:
-    return np.argsort(letters, axis=1)
+    return np.argsort(letters, axis=1, kind="stable")
 
 
 def _rewriting(order: Callable[[Ids], Ids]) -> Drawn:
     def batch(rng: Rng, variant: str) -> Batch:
         lengths = rng.integers(_SHORTEST, _LONGEST + 1, 4)  # a few in a batch, padded to the longest
-        parts = [_drawn(rng, ROWS // 4, int(n)) for n in lengths]
+        parts = [FIRST + rng.integers(0, len(_FEW), (ROWS // 4, int(n))) for n in lengths]
         return _joined([_written(letters, order(letters)) for letters in parts])
 
     def probe(rng: Rng) -> Probe:
-        letters = _drawn(rng, 8, _PROBED)
+        letters = _distinct(rng, 8, _PROBED, len(_FEW))
         place = order(letters)  # (row, n)
         rows, queries = np.repeat(np.arange(8), _PROBED), np.tile(_PROBED + 1 + np.arange(_PROBED), 8)
         return Probe(_written(letters, place), {"source": (rows, queries, 1 + place.ravel())})
 
     return Drawn((*_FEW, ">"), batch, probe, 2 * _LONGEST + 3)
-
-
-def _drawn(rng: Rng, rows: int, n: int) -> Ids:
-    return _distinct(rng, rows, n, len(_FEW))
 
 
 def _joined(parts: list[Batch]) -> Batch:

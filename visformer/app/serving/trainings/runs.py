@@ -28,8 +28,11 @@ State = Literal["waiting", "playing", "paused", "over", "failed"]
 SPEEDS = (20, 60, 0)
 """Steps a second that a run can be slowed down to; 0: as fast as it can."""
 
-_SLICE = 0.2
-"""Seconds of training between two looks at what a visitor wants; at each speed a multiple of EVERY steps."""
+_SLICE = 0.1
+"""Seconds of training between two looks at what a visitor wants."""
+
+_PACED = 0.2
+"""The same where it is slowed down: at each speed a multiple of EVERY steps."""
 
 _PATIENCE = 20.0
 """Seconds after which a run that nobody watches pauses."""
@@ -203,7 +206,7 @@ class Runs:
             run.state = "paused"
             return
         begun = time.monotonic()
-        steps = run.wanted or (max(1, round(run.speed * _SLICE)) if run.speed else 10**6)
+        steps = run.wanted or (round(run.speed * _PACED) if run.speed else 10**6)
         run.wanted = 0
         try:
             found = call(process.advance, run.name, _SLICE, steps)

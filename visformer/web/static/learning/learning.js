@@ -9,6 +9,7 @@ import { headAt, layOut, paintHead, paintHeads } from "./heads.js"
 import { append, LABELLED, newest } from "./record.js"
 
 const FRAME = 60 // milliseconds between two moments of a replay
+const [FOLLOW, CATCH_UP] = [50, 4] // milliseconds between two moments that are new; redraws in which a lag is caught up
 const [LOSS_LEAST, LOSS_MOST] = [4.5, 11] // of the axis, nats
 const BESIDE = 620 // pixels from which curves and heads stand side by side
 const CHART = { least: 84, most: 190 } // pixels of a curve's height
@@ -22,6 +23,7 @@ class Learning {
   constructor(element, message, host) {
     this.host = host
     this.at = null // index of the moment shown; null: the newest
+    this.latest = 0 // index of the newest moment that was drawn
     this.focus = { layer: 1, head: 0 }
     this.isLarge = false
     this.root = part(element, "div", "root", { tabindex: "-1" })
@@ -46,6 +48,7 @@ class Learning {
 
   destroy() {
     clearInterval(this.replaying)
+    clearInterval(this.following)
     this.destroyStage()
   }
 
@@ -74,10 +77,13 @@ class Learning {
       this.stopReplay()
       this.isLarge = false
     }
+    const wasEmpty = !this.n
     this.message = message
     const missing = append(this.record, message)
     if (missing !== null) this.host.onMissing?.(missing)
     if (this.places.length !== this.record.length) this.buildRuns()
+    if (wasEmpty) this.stopFollowing()
+    else if (this.latest < this.n - 1) this.follow()
     this.paint()
   }
 
@@ -105,7 +111,23 @@ class Learning {
   }
 
   get shown() {
-    return this.at ?? this.n - 1
+    return this.at ?? Math.min(this.latest, this.n - 1)
+  }
+
+  /** Draw moments that arrived together one after another, so that nothing jumps. */
+  follow() {
+    if (this.following) return
+    this.following = setInterval(() => {
+      this.latest += Math.max(1, Math.ceil((this.n - 1 - this.latest) / CATCH_UP))
+      if (this.latest >= this.n - 1) this.stopFollowing()
+      if (this.at === null) this.paint()
+    }, FOLLOW)
+  }
+
+  stopFollowing() {
+    clearInterval(this.following)
+    this.following = null
+    this.latest = Math.max(0, this.n - 1)
   }
 
   act(what, value = 0) {
