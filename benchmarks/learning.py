@@ -29,7 +29,7 @@ WATCH = """root => new Promise((done) => {
   const look = () => {
     const text = root.querySelector(".vf-amount").textContent
     const step = Number(text.match(/\\d+/)?.[0] ?? -1)
-    if (root.dataset.state !== "over" && step >= 0 && steps.at(-1)?.[0] !== step) steps.push([step, performance.now() - begun])
+    if (step >= 0 && steps.at(-1)?.[0] !== step) steps.push([step, performance.now() - begun])
     const score = Number([...root.querySelectorAll(".vf-learn-key")].at(-1)?.textContent.match(/[\\d.]+$/)?.[0] ?? 0)
     const isOver = root.dataset.state === "failed" || performance.now() - begun > 120000
     if (steps.length && (score > 0.5 || isOver)) return done({ steps, passed: score > 0.5 })

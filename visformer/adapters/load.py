@@ -18,11 +18,11 @@ from torch import nn
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import Moment, find
+from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.training import config_of, trained
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator, adapted
 from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
-from visformer.adapters.learning.recipe import Recipe, names_trained
-from visformer.adapters.learning.training import config_of, trained
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT

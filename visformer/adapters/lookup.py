@@ -5,8 +5,8 @@ from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.history import find
-from visformer.errors import N_, CheckpointError
 from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.errors import N_, CheckpointError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system.files import require_files
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from visformer.errors import N_
 from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
+from visformer.errors import N_
 from visformer.pictures.registry.options import Choice, Number
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting

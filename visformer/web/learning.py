@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from visformer.errors import N_
 from visformer.adapters.learning.moment import Moment, Sight
+from visformer.errors import N_
 from visformer.pictures.style.theme import CURVES, RAMPS, visible
 from visformer.web.message import Numbers, write_message
 

@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks.messages import read_message
 from tests.app.support import PAGES, call, open_page, picture_components
+from visformer.adapters.learning.recipe import Recipe
 from visformer.app.pages import learning
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings.runs import Runs
-from visformer.adapters.learning.recipe import Recipe
 
 PAGE = "measure/learning"
 WEIGHTS = "Gfqv1PF06JrGfqv1PF06JrG"

@@ -68,8 +68,8 @@ TASKS: Mapping[str, Task] = {
         looks={"previous": N_("previous token"), "induction": N_("induction"), "answer": N_("the answer itself")},
         notes={
             "fixed": N_(
-                "If the period is always 16, positions are enough: the loss falls as well, and no induction head forms. "
-                "At a new period only the model that had to look for letters is right; this one is worse than chance."
+                "If the period is always 16, positions are enough: the loss falls as well, and no induction head forms. At "
+                "a new period only a model that had to look for letters is right; this one is worse than chance."
             ),
             "one-layer": N_(
                 "One layer is not enough: an induction head reads what a head of the layer before it has written about "
@@ -79,7 +79,9 @@ TASKS: Mapping[str, Task] = {
                 "Without positions only the causal mask tells the order: no head finds the letter before, and in the "
                 "same number of steps the loss falls much less."
             ),
-            "high-rate": N_("A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."),
+            "high-rate": N_(
+                "A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."
+            ),
             "no-mask": N_(
                 "Without the causal mask a letter can read those after it: a head looks at the answer itself, the loss "
                 "falls, and nothing is learned that could write what is not there yet."

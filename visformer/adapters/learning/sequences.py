@@ -1,4 +1,4 @@
-"""What the tasks are trained and probed on, drawn at random. Ids are those of :mod:`visformer.adapters.learning.symbols`."""
+"""What the tasks are trained and probed on, drawn at random. Ids: :mod:`visformer.adapters.learning.symbols`."""
 
 import string
 from collections.abc import Callable, Mapping

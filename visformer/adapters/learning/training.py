@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.analysis.heads import weights_at
 from visformer.adapters.learning.moment import EVERY, Moment, Sight
 from visformer.adapters.learning.recipe import Recipe
 from visformer.adapters.learning.sequences import NOTHING, SEQUENCES, Batch, Probe
 from visformer.adapters.learning.symbols import Symbols
+from visformer.analysis.heads import weights_at
 from visformer.model import taps
 from visformer.model.config import GPTConfig, TransformerConfig
 from visformer.model.embedding import sinusoidal_encoding

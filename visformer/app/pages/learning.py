@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.app.presentation import following
 from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
 from visformer.app.session import address, boxes, run, visit
@@ -15,7 +16,6 @@ from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
-from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.pictures.learning import BESIDE, LEARNING, NOTHING, PAGE, SEED, TASK, VARIANT, Watched, recipes_of
 from visformer.pictures.registry.options import Option
 from visformer.pictures.registry.picture import pages

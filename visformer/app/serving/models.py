@@ -9,8 +9,8 @@ from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import model_of
-from visformer.errors import N_, Message, VisformerError
 from visformer.adapters.learning.recipe import names_trained
+from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE, names_untrained
 from visformer.system import settings
 from visformer.system.files import called

@@ -19,6 +19,7 @@ import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.adapters.history import model_of
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
@@ -29,7 +30,6 @@ from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
-from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings

@@ -15,12 +15,12 @@ from urllib.parse import urlencode
 
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.serving import checks
 from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
-from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages

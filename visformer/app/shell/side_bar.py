@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.lessons import lesson_panel
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.session import address, boxes
@@ -14,7 +15,6 @@ from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
-from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.model.untrained import names_untrained
 from visformer.system import settings
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+from visformer.adapters.learning.moment import Moment, Sight
+from visformer.adapters.learning.recipe import Recipe
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.trainings import process
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.errors import N_, BusyError, VisformerError
-from visformer.adapters.learning.moment import Moment, Sight
-from visformer.adapters.learning.recipe import Recipe
 from visformer.system import limits
 
 State = Literal["waiting", "playing", "paused", "over", "failed"]
