@@ -69,7 +69,8 @@ TASKS: Mapping[str, Task] = {
         notes={
             "fixed": N_(
                 "If the period is always 16, positions are enough: the loss falls as well, and no induction head "
-                "forms. At a new period only a model that had to look for letters is right; this one is worse than chance."
+                "forms. At a new period only a model that had to look for letters is right; this one is worse than "
+                "chance."
             ),
             "one-layer": N_(
                 "One layer is not enough: an induction head reads what a head of the layer before it has written about "
