@@ -43,6 +43,8 @@ _LOOK = N_("Look into the model:")
 def draw() -> None:
     """Draw the page."""
     RUNS.prepare()
+    if following.presented():
+        RUNS.share(own_session(), following.presented())
     setting = controls.setting_of(LEARNING, None)
     _resume()
     with st.container(horizontal=True, vertical_alignment="bottom", key="learning_options"):
@@ -52,7 +54,7 @@ def draw() -> None:
     if _BEGINS.pop():
         _start(recipes)
     _SENT.clear()  # all of it is sent to a page that is drawn anew
-    found = RUNS.of(_owner(), recipes)
+    found = RUNS.of(following.owner(), recipes)
     is_watched = found is not None and found.is_active
     st.fragment(_live, run_every=REDRAWN if is_watched else None)(recipes, is_watched)
     if found is not None and not found.is_active:
@@ -68,7 +70,7 @@ def _look_for(recipes: tuple[Recipe, ...]) -> str:
 
 def _resume() -> None:
     """Offer what is being trained, or was last, on a page that is opened without options of its own."""
-    last = RUNS.last(_owner())
+    last = RUNS.last(following.owner())
     is_linked = any(name.startswith(f"{PAGE.name}_") for name in visit.coming().choices)
     if last is None or is_linked or Slot(_key(TASK, url_widgets.nothing()), None).is_set:
         return
@@ -85,10 +87,6 @@ def _key(option: Option, setting: Setting) -> str:
     return widget_key(option.key(PAGE.name, setting), "" if option.per is None else option.per(setting))
 
 
-def _owner() -> str:
-    return following.shared() or own_session() or "me"
-
-
 def _acts() -> bool:
     """Whether this visitor may start and pause it: in a room the presenter does."""
     return not following.shared() or bool(following.presented())
@@ -96,7 +94,7 @@ def _acts() -> bool:
 
 def _start(recipes: tuple[Recipe, ...]) -> None:
     try:
-        RUNS.start(_owner(), recipes, session=own_session(), speed=_SPEED.get())
+        RUNS.start(following.owner(), recipes, session=own_session(), speed=_SPEED.get())
         following.nudge()
     except VisformerError as problem:
         _PROBLEM.set(problem)
@@ -105,7 +103,7 @@ def _start(recipes: tuple[Recipe, ...]) -> None:
 @controls.errors_shown()
 def _live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
     """Draw what is new; reruns by itself while the training goes on."""
-    found = RUNS.of(_owner(), recipes)
+    found = RUNS.of(following.owner(), recipes)
     if (found is not None and found.is_active) != is_watched or _BEGINS.get():
         st.rerun()
     with st.container(gap=None):  # feeds take up no room
@@ -119,7 +117,7 @@ def _act(act: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
     """Do what the visitor wants; the run goes on in its own thread."""
     if not _acts():
         return
-    found, what, value = RUNS.of(_owner(), recipes), act.get("what"), act.get("value")
+    found, what, value = RUNS.of(following.owner(), recipes), act.get("what"), act.get("value")
     if what == "speed" and value in SPEEDS:
         _SPEED.set(value)
         if found is not None:

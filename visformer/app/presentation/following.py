@@ -81,6 +81,11 @@ def shared() -> str:
     return presented() or ("" if _IS_ALONE.get() else ROOM.get())
 
 
+def owner() -> str:
+    """Return to whom belongs what a room shares: the code of the room, or the session that is on its own."""
+    return shared() or own_session() or "alone"
+
+
 def nudge() -> None:
     """Have the followers drawn anew, for what is not part of the state."""
     if presented():

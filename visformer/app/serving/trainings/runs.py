@@ -119,6 +119,17 @@ class Runs:
         with self._lock:
             return self._runs.get(owner)
 
+    def models(self, owner: str) -> tuple[str, ...]:
+        """Return the names of the models that were trained last by a room or a visitor, where they stopped."""
+        run = self.last(owner)
+        return tuple(recipe.until(step).name for step in run.weights for recipe in run.recipes) if run else ()
+
+    def share(self, owner: str, room: str) -> None:
+        """Make the run of a visitor, who has just opened a room, the room's."""
+        with self._lock:
+            if owner in self._runs and room not in self._runs:
+                self._runs[room] = self._runs.pop(owner)
+
     def start(self, owner: str, recipes: Sequence[Recipe], *, session: str, speed: int = 0) -> Run:
         """Start a run in place of the owner's last one.
 

@@ -223,12 +223,11 @@ class Learning {
     this.root.dataset.state = state
     const kind = this.replaying ? "pause" : KINDS[state] ?? "start"
     this.main.textContent = text[kind]
-    this.main.disabled = !acts && state !== "over"
+    this.main.hidden = !acts && state !== "over"
     this.single.textContent = text.step
     this.seed.textContent = text.seed
-    this.single.hidden = this.seed.hidden = !n
-    this.single.disabled = !acts || state === "over" || state === "failed"
-    this.seed.disabled = !acts
+    this.single.hidden = this.seed.hidden = !n || !acts
+    this.single.disabled = state === "over" || state === "failed"
     this.speed.parentElement.hidden = !acts
     if (this.speed.childElementCount !== speeds.length) {
       this.speed.ariaLabel = text.speed
