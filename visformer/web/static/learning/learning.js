@@ -210,6 +210,7 @@ class Learning {
     const highest = Math.max(...this.record.flatMap(({ loss, probed }) => [...loss, ...probed]))
     const lossMost = Math.min(LOSS_MOST, Math.max(LOSS_LEAST, Math.ceil(highest))) // the same axis for both
     this.record.forEach((training, i) => this.paintRun(training, this.places[i], { theme, ramp, most, lossMost }))
+    this.root.dataset.painted = this.shown
   }
 
   /** Pixels of height for the runs. */
