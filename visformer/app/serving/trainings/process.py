@@ -36,10 +36,10 @@ def advance(run: str, seconds: float, steps: int) -> Moments:
     """Take up to so many steps in each training, in turn, in about so many seconds; the last step is a moment."""
     trainings, end = _TRAININGS[run], time.perf_counter() + seconds
     moments: Moments = [[] for _ in trainings]
-    for taken in range(1, steps + 1):
+    first = trainings[0]
+    for taken in range(1, steps + 1 if not first.is_over else 1):
         for training in trainings:
             training.advance()
-        first = trainings[0]
         if first.step % EVERY == 0 or taken == steps or first.is_over:
             for training, seen in zip(trainings, moments, strict=True):
                 seen.append(training.moment())

@@ -6,11 +6,13 @@ moments stay in this process's memory alone.
 """
 
 import itertools
+import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -197,14 +199,13 @@ class Runs:
                 self._take_steps(run, call)
         except VisformerError as problem:
             run.problem, run.state = problem, "failed"
-        except Exception as problem:  # the log has it; whoever watches needs a sentence
-            run.problem, run.state = (
-                VisformerError(N_("The training failed ({kind})."), kind=type(problem).__name__),
-                "failed",
-            )
-            raise
+        except Exception as problem:  # whoever watches needs a sentence
+            logging.getLogger(__name__).exception("a training failed")
+            said = N_("The training failed ({kind}).")
+            run.problem, run.state = VisformerError(said, kind=type(problem).__name__), "failed"
         finally:
-            call(process.forget, run.name)
+            with suppress(VisformerError, RuntimeError):  # its process was killed, or the server stops
+                call(process.forget, run.name)
 
     def _take_steps(self, run: Run, call: Call) -> None:
         if run.state == "paused" and not run.wanted:
