@@ -13,8 +13,8 @@ from visformer.errors import N_, ConfigError
 
 MOST_SEED = 999
 
-_ONE_LAYER, _NO_POSITIONS = N_("One layer"), N_("Without positions")
-_HIGH_RATE, _NO_MASK = N_("Learning rate too high"), N_("Without the causal mask")
+_ONE_LAYER, _NO_POSITIONS = N_("One layer"), N_("No positions")
+_HIGH_RATE, _NO_MASK = N_("Learning rate 0.1"), N_("No causal mask")
 _USUAL = {
     "plain": N_("As usual"),
     "one-layer": _ONE_LAYER,
@@ -51,7 +51,7 @@ class Task:
 
 TASKS: Mapping[str, Task] = {
     "repeat": Task(
-        title=N_("Random letters that repeat"),
+        title=N_("Repeated letters"),
         look_for=N_(
             "Random letters, then the same again. First a head of layer 1 learns to look at the letter before "
             "(previous token), then one of layer 2 at what came after this letter the last time (induction): at that "
@@ -59,7 +59,7 @@ TASKS: Mapping[str, Task] = {
         ),
         steps=300,
         variants={
-            "drawn": N_("Periods from 6 to 16"),
+            "drawn": N_("Periods 6 to 16"),
             "fixed": N_("Period always 16"),
             **{name: label for name, label in _USUAL.items() if name != "plain"},
         },
@@ -126,7 +126,7 @@ TASKS: Mapping[str, Task] = {
         looks={"source": N_("digits of the same place")},
     ),
     "grammar": Task(
-        title=N_("English to Chinese, a tiny grammar"),
+        title=N_("English to Chinese"),
         look_for=N_(
             "Some fifty words, an encoder and a decoder. Watch the cross-attention learn which English word "
             "each Chinese word comes from; the time word changes its place."

@@ -3,6 +3,7 @@
 import { shorten, sizeCanvas, image } from "../shared/surface.js"
 
 const [GAP, TITLE, SIDE, EDGE] = [14, 18, 2, 4]
+const OVERHANG = 30 // pixels of a slanted token beyond its column
 const LEAST = 9 // pixels of a cell from which tokens are written
 const SQUARE_ROOT = Uint8Array.from({ length: 256 }, (_, v) => Math.round(255 * Math.sqrt(v / 255)))
 
@@ -54,8 +55,8 @@ export function paintHead(canvas, { training, at, focus, ramp, theme, width, mos
   const beside = Math.min(90, 14 + 9 * Math.max(...queries.map((token) => [...token].length)))
   const lengths = keys.map((token) => [...token].length).sort((a, b) => a - b)
   const above = lengths[Math.floor(lengths.length * 0.8)] > 2 ? 64 : 20 // slanted, if most are words
-  const cell = Math.max(LEAST, Math.min((width - beside) / keys.length, (most - above) / queries.length))
-  const context = sizeCanvas(canvas, beside + cell * keys.length + 2, above + cell * queries.length + 2)
+  const cell = Math.max(LEAST, Math.min((width - beside - OVERHANG) / keys.length, (most - above) / queries.length))
+  const context = sizeCanvas(canvas, beside + cell * keys.length + (above > 20 ? OVERHANG : 2), above + cell * queries.length + 2)
   context.imageSmoothingEnabled = false
   const picture = image(stepsOf(training, at, focus.layer, focus.head), queries.length, keys.length, ramp)
   context.drawImage(picture, beside, above, cell * keys.length, cell * queries.length)
@@ -71,7 +72,7 @@ export function paintHead(canvas, { training, at, focus, ramp, theme, width, mos
     context.save()
     context.translate(beside + (i + 0.5) * cell, above - (above > 20 ? 5 : 9))
     if (above > 20) context.rotate(-Math.PI / 3)
-    context.fillText(shorten(context, token, above > 20 ? above : cell * 2), 0, 0)
+    context.fillText(shorten(context, token, above > 20 ? above : cell * 1.1), 0, 0)
     context.restore()
   })
 }
