@@ -71,6 +71,9 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 yield f"presenting-{lang}", _taken(page)
             for name in (Path(each.path).stem for each in pages().values() if each.name != EXPLORER):
                 with _page(browser, f"{address}/{name}?lang={lang}") as page:
+                    if name == "learning":
+                        page.locator(".vf-play").click()
+                        page.locator(".vf-learning[data-state=over]").wait_for()
                     page.locator(PICTURES).first.wait_for()
                     page.locator(DONE).wait_for()
                     page.wait_for_timeout(1000)  # several panels are drawn one after another

@@ -28,7 +28,7 @@ VIEWS = {
 }
 """Page to the key of its switch and its views."""
 
-PAGES = ["see/map", *VIEWS, "understand/lab"]
+PAGES = ["see/map", *VIEWS, "understand/lab", "measure/learning"]
 """Every page but the explorer."""
 
 _AROUND = {

@@ -86,6 +86,10 @@ def open_page(page, declared, _):
     link.evaluate("element => element.click()")
     page.wait_for_function("name => location.pathname === `/${name}`", arg=declared.name)
     wait_until_done(page)
+    if declared.name == "learning":
+        page.locator(".vf-learning[data-state=idle] .vf-play").click()
+        page.locator(".vf-learning[data-state=over]").wait_for(timeout=120_000)
+        wait_until_done(page)
     page.locator(
         ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
     ).first.wait_for()

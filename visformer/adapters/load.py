@@ -3,6 +3,7 @@
 import os
 import sys
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -17,12 +18,15 @@ from torch import nn
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import Moment, find
+from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.training import config_of, trained
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import Translator, adapted
 from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
+from visformer.model.kinds import build
 from visformer.model.moments import initial_model, unpack
 from visformer.model.positions import PositionName
 from visformer.model.tokenizer import Tokenizer
@@ -46,8 +50,9 @@ def load(
 
     Args:
         name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
-            checkpoint; a hub id, "owner/model"; or the name of an untrained Transformer
-            (:mod:`visformer.model.untrained`).
+            checkpoint; a hub id, "owner/model"; the name of an untrained Transformer
+            (:mod:`visformer.model.untrained`); or that of a small one that is trained now, in seconds
+            (:mod:`visformer.adapters.learning.recipe`).
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
@@ -68,6 +73,10 @@ def load(
         random = _from_seed(Untrained.named(name))
         random.module.to(device=device, dtype=dtype)
         return random
+    if names_trained(name):
+        learned = trained_here(name)
+        learned.module.to(device=device, dtype=dtype)
+        return learned
     require_name(name)
     model = _load(name, chosen, device=device, dtype=dtype)
     if moment is not None:
@@ -131,6 +140,9 @@ def nbytes_of(name: str) -> int:
     """
     if names_untrained(name):
         return _untrained_nbytes(replace(Untrained.named(name), seed=0))
+    if names_trained(name):
+        with torch.device("meta"):
+            return sum(weight.nbytes for weight in build(config_of(Recipe.named(name))).parameters())
     try:
         folder = find(name)[2].folder
     except CheckpointError:  # loading it says what is wrong
@@ -147,6 +159,19 @@ def nbytes_of(name: str) -> int:
             with safe_open(path, framework="pt") as file:
                 nbytes += sum(4 * prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
     return nbytes
+
+
+def trained_here(name: str, weights: Mapping[str, Any] | None = None) -> TracedModel:
+    """Return a small model by the name of its training; ``weights``: where it was trained before, NumPy arrays.
+
+    Raises:
+        ConfigError: there is no such training.
+    """
+    recipe = Recipe.named(name)
+    module, tokenizer = trained(recipe, weights)
+    return adapted(
+        module, tokenizer, name=recipe.name, source=f"trained here for {recipe.step} steps, seed {recipe.seed}"
+    )
 
 
 def outline(name: str) -> Translator:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.history import find
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.errors import N_, CheckpointError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system.files import require_files
@@ -43,11 +44,14 @@ def require_model(name: str) -> None:
 
     Raises:
         CheckpointError: no such folder, no model or moment in it, or the hub does not know it or does not answer.
-        ConfigError: no such untrained Transformer is possible.
+        ConfigError: no such untrained Transformer is possible, or no such training.
     """
     name, _, chosen = find(name)
     if names_untrained(name):
         Untrained.named(name)
+        return
+    if names_trained(name):
+        Recipe.named(name)
         return
     require_name(name)
     if name in BUNDLED:

@@ -28,6 +28,8 @@ from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import all_names, axes_of
 
+_ATTENTION_ALONE = N_("its blocks have attention alone, no feed-forward network")
+
 
 class OwnModel(TracedModel):
     """A model of ours: what the translator and a decoder-only model share."""
@@ -58,11 +60,14 @@ class OwnModel(TracedModel):
             position=config.position,
             blocks=_blocks(config),
         )
-        self._names = tuple(all_names(*config.depths, adds_position=order.adds, biases_scores=order.biases))
+        how = {"adds_position": order.adds, "biases_scores": order.biases, "feeds_forward": config.d_ff > 0}
+        self._names = tuple(all_names(*config.depths, **how))
         # Only positions other than the paper's are worth a note.
         self._meta: dict[str, Any] = {} if config.position == PAPERS else {"position": config.position}
-        if not order.adds:
-            self._meta["missing"] = [["*.position", order.says]]
+        missing = [["*.position", order.says]] if not order.adds else []
+        missing += [[glob, _ATTENTION_ALONE] for glob in ("*.ffn*", "*.norm_ffn*") if not config.d_ff]
+        if missing:
+            self._meta["missing"] = missing
         self._weights = weights_of(module)
         self._end = tokenizer.token_id(EOS)
         allowed = torch.arange(module.output.out_features) < len(tokenizer)
@@ -226,7 +231,9 @@ class LanguageModel(OwnModel):
 
     def __init__(self, module: GPT, tokenizer: Tokenizer, **told: str) -> None:
         super().__init__(module, tokenizer, **told)
-        self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": [["decoder.*cross*", NO_SOURCE]]}
+        missing = [["decoder.*cross*", NO_SOURCE], *self._meta.get("missing", ())]
+        self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": missing}
+        self._caches = module.config.causal  # without a mask, tokens that are added change those before them
 
     def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; the first token of a text is </s>; ``second`` is appended."""
@@ -237,7 +244,7 @@ class LanguageModel(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextOfText(self.module, cached=not settings.edits)
+            next_token = NextOfText(self.module, cached=self._caches and not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -269,7 +276,7 @@ class LanguageModel(OwnModel):
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         edits = batch[0].request.edits
         with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
-            return self._spoken(NextOfText(self.module, cached=not edits), batch)
+            return self._spoken(NextOfText(self.module, cached=self._caches and not edits), batch)
 
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)
@@ -299,7 +306,8 @@ def _blocks(config: Config) -> Blocks:
 
     n_encoder, n_decoder = config.depths
     if n_encoder is None:
-        return Blocks(None, stack(n_decoder, "self_attn", "ffn"), config.position, logits=True)
+        rest: tuple[Sublayer, ...] = ("ffn",) if config.d_ff else ()
+        return Blocks(None, stack(n_decoder, "self_attn", *rest), config.position, logits=True)
     encoder = stack(n_encoder, "self_attn", "ffn")
     return Blocks(encoder, stack(n_decoder, "self_attn", "cross_attn", "ffn"), config.position, logits=True)
 

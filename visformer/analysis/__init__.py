@@ -16,7 +16,7 @@ from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
 from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
 from visformer.analysis.flow import rollout
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
-from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
+from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy, weights_at
 from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import known_heads
 from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
@@ -85,4 +85,5 @@ __all__ = [
     "token_partners",
     "told_from_zero",
     "weight_effects",
+    "weights_at",
 ]

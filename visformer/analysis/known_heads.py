@@ -45,7 +45,12 @@ class _Sequence:
 
 
 def known_heads(
-    model: "TracedModel", *, periods: Sequence[int] = PERIODS, each: int = EACH, least: float = LEAST, seed: int = 0
+    model: "TracedModel",
+    *,
+    periods: Sequence[int] | None = None,
+    each: int = EACH,
+    least: float = LEAST,
+    seed: int = 0,
 ) -> "pd.DataFrame":
     """Find previous token, induction, duplicate token and positional heads in self-attention.
 
@@ -54,7 +59,7 @@ def known_heads(
 
     Args:
         model: any model that takes token ids.
-        periods: after how many tokens the random sequences recur.
+        periods: after how many tokens the random sequences recur; None: those of PERIODS for which the model has room.
         each: sequences of each period.
         least: least mean weight.
         seed: of the tokens.
@@ -72,6 +77,9 @@ def known_heads(
     """
     import pandas as pd
 
+    if periods is None:
+        room = model.info.max_tokens
+        periods = [period for period in PERIODS if room is None or _BEFORE + 2 * period < room]
     if not periods or min(periods) < 2 or each < 1:
         raise VisformerError(N_("Known heads need periods of at least 2 tokens, and at least one sequence of each."))
     measured = _measured(model, periods, each, np.random.default_rng(seed), recurs=True)
@@ -152,8 +160,9 @@ def _drawn(
 
 def _traces(model: "TracedModel", sequences: Sequence[_Sequence]) -> "Iterator[Trace]":
     """Trace the sequences, each between the special tokens that a text has, as source and as target."""
-    probe = model.trace("a", record=())
     side = "tgt" if model.info.kind == "decoder" else "src"
+    first = next(i for i, special in enumerate(model.text.is_special(range(len(model.tokenizer)))) if not special)
+    probe = model.trace(model.text.shown([first])[0], record=())  # any text: a small vocabulary has no word in common
     ids, plain = probe.meta["ids"][side], [i for i, special in enumerate(probe.special[side]) if not special]
     lead, trail = ids[: plain[0]], ids[plain[-1] + 1 :] if side == "src" else []
     texts = [[*lead, *sequence.ids, *trail] for sequence in sequences]

@@ -37,9 +37,10 @@ class LayerConfig:
         """Whether each stack ends with a LayerNorm of its own."""
         return self.norm == "pre" if self.final_norm is None else self.final_norm
 
-    def _check_sizes(self) -> None:
-        for name in ("d_model", "n_heads", "d_ff", "max_len"):
+    def _check_sizes(self, *, least_d_ff: int = 1) -> None:
+        for name in ("d_model", "n_heads", "max_len"):
             self._require_int(name, least=1)
+        self._require_int("d_ff", least=least_d_ff)
         if self.d_model % self.n_heads:
             raise ConfigError(
                 N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model."),
@@ -58,6 +59,16 @@ class LayerConfig:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ConfigError(
                 N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
+            )
+
+    def _require_choice(self, name: str, choices: tuple[str | bool | None, ...]) -> None:
+        value = getattr(self, name)
+        if not any(type(value) is type(choice) and value == choice for choice in choices):
+            raise ConfigError(
+                N_("{name}={value!r} is not known: choose one of {choices}."),
+                name=name,
+                value=value,
+                choices=", ".join(map(str, choices)),
             )
 
     def _require_number(self, name: str) -> None:
@@ -134,32 +145,26 @@ class TransformerConfig(LayerConfig):
         """Number of encoder and of decoder layers."""
         return self.n_encoder_layers, self.n_decoder_layers
 
-    def _require_choice(self, name: str, choices: tuple[str | bool | None, ...]) -> None:
-        value = getattr(self, name)
-        if not any(type(value) is type(choice) and value == choice for choice in choices):
-            raise ConfigError(
-                N_("{name}={value!r} is not known: choose one of {choices}."),
-                name=name,
-                value=value,
-                choices=", ".join(map(str, choices)),
-            )
-
 
 @dataclass(frozen=True)
 class GPTConfig(LayerConfig):
     """The sizes of a decoder-only model, GPT-2's smallest by default (Radford et al. 2019, table 2).
 
-    Its choices are fixed: pre-norm with a final LayerNorm, learned positions, exact GELU.
+    Pre-norm with a final LayerNorm and exact GELU are fixed.
 
     Args:
         vocab: number of token ids; id 0 is padding.
         d_model: width of every vector between layers.
         n_heads: attention heads per layer; must divide d_model.
         n_layers: blocks.
-        d_ff: inner width of the feed-forward networks.
+        d_ff: inner width of the feed-forward networks; 0: there are none, blocks of attention alone (Elhage et al.
+            2021).
         dropout: probability in [0, 1), on each sublayer's output and on the embedded input.
         max_len: number of rows of the position table: the longest text.
         layer_norm_eps: added to the variance inside the square root.
+        position: "learned" (a table) or "none".
+        causal: whether a token attends only to itself and those before it; without, the model reads what it is to
+            predict.
 
     Raises:
         ConfigError: a value is out of range; the message names it.
@@ -174,16 +179,19 @@ class GPTConfig(LayerConfig):
     dropout: float = 0.1
     max_len: int = 1024
     layer_norm_eps: float = 1e-5
+    position: PositionName = "learned"
+    causal: bool = True
 
     norm = "pre"
     final_norm = True
-    position = "learned"
     activation = "gelu"
 
     def __post_init__(self) -> None:
         self._require_int("vocab", least=1)
         self._require_int("n_layers", least=1)
-        self._check_sizes()
+        self._check_sizes(least_d_ff=0)
+        self._require_choice("position", ("learned", "none"))
+        self._require_choice("causal", (True, False))
 
     @property
     def depths(self) -> tuple[None, int]:

@@ -1,8 +1,8 @@
 """A decoder-only Transformer of GPT-2's type (Radford et al. 2019, section 2.3), to be read beside the paper's.
 
 It has no encoder, and so no cross-attention: a block is the paper's encoder block behind a causal mask. Each sublayer's
-input is normalised, not its sum; positions are learned; the activation is GELU, not rounded to tanh; embeddings are not
-scaled, and the output projection is a matrix of its own.
+input is normalised, not its sum; positions are learned (or there are none); the activation is GELU, not rounded to
+tanh; embeddings are not scaled, and the output projection is a matrix of its own.
 """
 
 import math
@@ -16,7 +16,7 @@ from visformer.model.attention import KeyValueCache, Order
 from visformer.model.config import GPTConfig
 from visformer.model.embedding import Embedding, sinusoidal_encoding
 from visformer.model.layers import EncoderLayer
-from visformer.model.masks import decoder_mask
+from visformer.model.masks import decoder_mask, key_mask
 
 
 class Decoder(nn.Module):
@@ -58,8 +58,9 @@ class GPT(nn.Module):
                 adds = name.endswith(("w_o.weight", "w_2.weight"))
                 nn.init.normal_(weight, std=0.02 / math.sqrt(2 * config.n_layers) if adds else 0.02)
         with torch.no_grad():  # induction heads form sooner where the position before is a rotation away ...
-            sinusoids = sinusoidal_encoding(config.max_len, config.d_model)
-            self.embedding.position.copy_(0.02 * math.sqrt(2) * sinusoids)
+            if config.position == "learned":
+                sinusoids = sinusoidal_encoding(config.max_len, config.d_model)
+                self.embedding.position.copy_(0.02 * math.sqrt(2) * sinusoids)
             # ... and where a head that moves a token's embedding predicts that token.
             self.output.weight.copy_(self.embedding.token.weight)
 
@@ -76,7 +77,8 @@ class GPT(nn.Module):
         """
         tap, start = taps.current(), len(cache[0]) if cache else 0
         x = self.embedding(ids, tap=tap.at("tgt"), start=start)  # (batch, token, d_model)
-        x = self.decoder(x, mask=decoder_mask(ids, start), cache=cache)  # (batch, token, d_model)
+        mask = decoder_mask(ids, start) if self.config.causal else key_mask(ids)
+        x = self.decoder(x, mask=mask, cache=cache)  # (batch, token, d_model)
         return tap("logits", self.output(x))  # (batch, token, vocab)
 
     def new_cache(self) -> list[KeyValueCache]:

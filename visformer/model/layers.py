@@ -62,14 +62,17 @@ _NAMES = {"self": ("attn_sum", "resid_self"), "cross": ("cross_sum", "resid_cros
 
 
 class EncoderLayer(_Block):
-    """Self-attention, then feed-forward (section 3.1, figure 1 left)."""
+    """Self-attention, then feed-forward (section 3.1, figure 1 left); with a d_ff of 0 attention alone."""
 
     def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
-        self.ffn = FeedForward(config)
+        self.feeds_forward = config.d_ff > 0
+        if self.feeds_forward:
+            self.ffn = FeedForward(config)
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-        self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+        if self.feeds_forward:
+            self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
     def forward(
         self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap, cache: KeyValueCache | None = None
@@ -78,6 +81,8 @@ class EncoderLayer(_Block):
         attend = partial(self.self_attn, mask=mask, order=order, tap=tap.at("self_attn"), cache=cache)
         x = tap("resid_pre", x)
         x = self._add("self", x, lambda y: attend(y, y), tap)
+        if not self.feeds_forward:
+            return tap("resid_post", x)
         return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
 
 

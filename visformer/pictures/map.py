@@ -14,6 +14,7 @@ from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
+from visformer.trace.blocks import StackBlocks
 from visformer.trace.predictions import likeliest
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
@@ -99,8 +100,11 @@ def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
     """
     named = re.compile(rf"{stack}\.(\d+)\.(?:(self_attn|cross_attn)\.(?:pattern|map)|resid_post)")
     found: dict[int, dict[str, Sublayer]] = {}
+    told = _stack(trace, stack)
     for match in filter(None, map(named.fullmatch, trace)):
         kind = match[2] or "ffn"
+        if kind == "ffn" and told and "ffn" not in told.sublayers:  # attention alone
+            continue
         found.setdefault(int(match[1]), {})[kind] = _sublayer(trace, f"{stack}.{match[1]}", kind)
     for number, kind, why in _lacking(trace, stack) if found else ():
         found.setdefault(number, {}).setdefault(kind, Sublayer(kind, None, why))
@@ -109,9 +113,13 @@ def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
     )
 
 
+def _stack(trace: Trace, stack: str) -> StackBlocks | None:
+    return {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack] if trace.blocks else None
+
+
 def _lacking(trace: Trace, stack: str) -> Iterator[tuple[int, str, Message]]:
     """Yield layer, kind and reason of each sublayer that the model has and cannot show."""
-    told = trace.blocks and {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack]
+    told = _stack(trace, stack)
     for number, kind in product(range(told.n_layers), told.sublayers) if told else ():
         why = trace.lacks(f"{stack}.{number}.{_SHOWN[kind]}")
         if why is not None:
@@ -162,7 +170,7 @@ def added(trace: Trace, side: str) -> dict[str, NDArray[Any]]:
 
 def block(trace: Trace, stack: str) -> str:
     """Return what a sublayer of the stack computes, as a formula; "" if the Trace does not tell."""
-    told = trace.blocks and {"encoder": trace.blocks.encoder, "decoder": trace.blocks.decoder}[stack]
+    told = _stack(trace, stack)
     if not told:
         return ""
     return _BLOCK["parallel"] if told.parallel and told.norm == "pre" else _BLOCK.get(told.norm, "")

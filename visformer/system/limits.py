@@ -195,6 +195,14 @@ RECENT_SECONDS = limit(
     60, "seconds", N_("Seconds after which what a visitor has computed counts half"),
     N_("whoever has computed least lately goes first; after a pause of some minutes, everybody is equal again"),
 )
+TRAININGS = limit(
+    4, "trainings", N_("Trainings that are watched at a time"),
+    N_("one a room or visitor; one process trains them in turn, so that four are each four times slower"),
+)
+TRAININGS_KEPT = limit(
+    16, "trainings", N_("Trainings whose moments are kept"),
+    N_("in memory, to go back in time; some hundred moments each, mostly below a megabyte; the oldest go first"),
+)
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
     N_("times beams or changes; larger computations, other models and files share one place of their own"),

@@ -125,7 +125,12 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
 
 
 def all_names(
-    n_encoder_layers: int | None, n_decoder_layers: int, *, adds_position: bool = True, biases_scores: bool = False
+    n_encoder_layers: int | None,
+    n_decoder_layers: int,
+    *,
+    adds_position: bool = True,
+    biases_scores: bool = False,
+    feeds_forward: bool = True,
 ) -> Iterator[str]:
     """Yield every tensor name of a model of these depths, in the order of computation.
 
@@ -134,6 +139,7 @@ def all_names(
         n_decoder_layers: number of decoder layers.
         adds_position: whether the input is embedding plus position.
         biases_scores: whether self-attention adds a positional bias.
+        feeds_forward: whether blocks have a feed-forward network.
     """
     for stack, side, depth in (("encoder", "src", n_encoder_layers), ("decoder", "tgt", n_decoder_layers)):
         if depth is None:
@@ -141,12 +147,12 @@ def all_names(
         yield from (f"{side}.{part}" for part in ("embed", *["position"] * adds_position, "input"))
         reads = stack == "decoder" and n_encoder_layers is not None
         for layer in range(depth):
-            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(reads, biases_scores))
+            yield from (f"{stack}.{layer}.{rest}" for rest in _block_names(reads, biases_scores, feeds_forward))
         yield f"{stack}.out"
     yield "logits"
 
 
-def _block_names(reads_encoder: bool, biases_scores: bool) -> Iterator[str]:
+def _block_names(reads_encoder: bool, biases_scores: bool, feeds_forward: bool) -> Iterator[str]:
     sublayers = (("self", "attn_sum"), ("cross", "cross_sum")) if reads_encoder else (("self", "attn_sum"),)
     yield "resid_pre"
     for kind, name_sum in sublayers:
@@ -154,4 +160,6 @@ def _block_names(reads_encoder: bool, biases_scores: bool) -> Iterator[str]:
         parts = ("q", "k", "v", *bias, "scores", "mask", "pattern", "heads", "out")
         yield from (f"{kind}_attn.{part}" for part in parts)
         yield from (name_sum, f"norm_{kind}", f"resid_{kind}")
-    yield from ("ffn.hidden", "ffn.out", "ffn_sum", "norm_ffn", "resid_post")
+    if feeds_forward:
+        yield from ("ffn.hidden", "ffn.out", "ffn_sum", "norm_ffn")
+    yield "resid_post"

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Kind = Literal[
-    "attention", "weights", "effect", "panels", "pair", "map", "place", "presentation", "lesson", "here", "nothing"
+    "attention",
+    "weights",
+    "effect",
+    "panels",
+    "pair",
+    "map",
+    "place",
+    "learning",
+    "presentation",
+    "lesson",
+    "here",
+    "nothing",
 ]
 """Kinds of messages: "weights" and "effect" supplement an "attention" message, "place" a "map"; "nothing" removes the
 picture."""

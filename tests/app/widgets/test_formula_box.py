@@ -25,7 +25,9 @@ def constants(page):
     return [values["FORMULA"], *values["FORMULAS"].values()], values["CODE"]
 
 
-SHOWN = {page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab", "map")}  # no formula
+SHOWN = {
+    page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab", "learning", "map")
+}  # no formula
 SHOWN |= {example.name: ([example.formula], example.code) for example in examples().values()}
 
 

@@ -25,6 +25,7 @@ PLACES = {
     "lab": {"where": None},
     "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
     "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "learning": {"where": None},
     "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
     "atlas": {"where": None},
 }

@@ -76,6 +76,22 @@ def publish(run: Run | None = None) -> None:
         wake(ROOMS.write(_KEY.get(), state))
 
 
+def shared() -> str:
+    """Return the code of the room that this session presents to or follows; "": it is on its own."""
+    return presented() or ("" if _IS_ALONE.get() else ROOM.get())
+
+
+def owner() -> str:
+    """Return to whom belongs what a room shares: the code of the room, or the session that is on its own."""
+    return shared() or own_session() or "alone"
+
+
+def nudge() -> None:
+    """Have the followers drawn anew, for what is not part of the state."""
+    if presented():
+        wake(ROOMS.followers(_KEY.get()))
+
+
 def catch_up() -> None:
     """Apply the presenter's state at the start of a run, unless this follower explores alone."""
     code = ROOM.get()

@@ -88,6 +88,12 @@ class Rooms:
             room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
 
+    def followers(self, key: str) -> frozenset[str]:
+        """Return the followers of a room, to be woken for what is not part of its state."""
+        with self._lock:
+            room = self._room_of(key)
+            return frozenset(room.followers) if room is not None else frozenset()
+
     def close(self, key: str) -> frozenset[str]:
         """Remove a room; return its followers."""
         with self._lock:

@@ -1,9 +1,9 @@
 """Admission control: all that computes for visitors waits here for its turn, and runs a few at a time.
 
-There are three kinds, each with a queue and places of its own, so that none delays another: ordinary sentences, long
-computations, and pages. In each queue, the session that has used the least computing time lately goes first: a visitor
-with one sentence waits for what is being computed, not for sessions that compute all the time. When a queue overflows,
-the session that has used the most is refused. Independent of Streamlit and torch.
+There are four kinds, each with a queue and places of its own, so that none delays another: ordinary sentences, long
+computations, slices of trainings, and pages. In each queue, the session that has used the least computing time lately
+goes first: a visitor with one sentence waits for what is being computed, not for sessions that compute all the time.
+When a queue overflows, the session that has used the most is refused. Independent of Streamlit and torch.
 
 Callers wait while a thread pool computes, so that a visitor who leaves does not cancel a result that others wait for;
 identical requests share one computation. A page computes in the thread that draws it.
@@ -33,7 +33,7 @@ POLL = 0.2  # seconds between two updates of the notice, which also notices that
 
 _R = TypeVar("_R")
 
-Kind = Literal["ordinary", "long", "page"]
+Kind = Literal["ordinary", "long", "training", "page"]
 """Kinds of work. What each costs at most is known before it runs: of texts from their tokens, of files from the numbers
 in them, of pages from the bounds of their options."""
 
@@ -99,7 +99,7 @@ class _Flight:
 
 
 class Admission:
-    """Runs at most ``at_once`` ordinary computations, a long one and ``pages`` pages at a time."""
+    """Runs at most ``at_once`` ordinary computations, one long one, one slice of a training and ``pages`` pages."""
 
     def __init__(
         self,
@@ -114,8 +114,13 @@ class Admission:
         self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
         self.at_once, self._queue = at_once, queue
         # Wall-clock time; Cancellation limits CPU time.
-        self._seconds: dict[Kind, float] = {"ordinary": seconds, "long": long_seconds, "page": seconds}
-        self._places: dict[Kind, int] = {"ordinary": at_once, "long": 1, "page": pages}
+        self._seconds: dict[Kind, float] = {
+            "ordinary": seconds,
+            "long": long_seconds,
+            "training": seconds,
+            "page": seconds,
+        }
+        self._places: dict[Kind, int] = {"ordinary": at_once, "long": 1, "training": 1, "page": pages}
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
@@ -144,7 +149,7 @@ class Admission:
             work: computes the result.
             on_wait: see OnWait.
             session: the session that the computing time is charged to; "": none.
-            kind: "ordinary" or "long".
+            kind: "ordinary", "long" or "training".
 
         Raises:
             BusyError: the queue is full, or this session already has its share of computations.

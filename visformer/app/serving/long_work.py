@@ -3,7 +3,7 @@
 Functions and arguments must be picklable, and models are passed by name, so that waiting work holds no model.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -110,6 +110,13 @@ def model(name: str) -> Any:
         with discreetly(name):
             _MODELS[name] = load_to_serve(name)
     return _MODELS[name]
+
+
+def receive(name: str, weights: Mapping[str, Any]) -> None:
+    """Take the weights of a model that was trained elsewhere on this server, see :func:`visformer.adapters.load`."""
+    from visformer.adapters.load import trained_here
+
+    _MODELS.setdefault(name, trained_here(name, weights))
 
 
 def _forget(name: str) -> None:

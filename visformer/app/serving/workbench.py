@@ -19,12 +19,14 @@ import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.adapters.history import model_of
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
-from visformer.app.serving.long_work import LONG_WORK, Named
+from visformer.app.serving.long_work import LONG_WORK, Named, receive
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
+from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
@@ -408,12 +410,24 @@ def _other_workbench(name: str) -> Workbench:
 
         if names_untrained(name):
             return outline(name)
+        if names_trained(name):
+            return ADMISSION.run(
+                ("outline", name), partial(_learned, runner, name), on_wait=lambda _: None, kind="long"
+            )
         return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, kind="long")
 
     lends_target = _translation if names_untrained(name) else None
     bench = Workbench(load, folder_of(name) / "example.safetensors", lends_target=lends_target, always_long=True)
     bench.long_runner = runner
     return bench
+
+
+def _learned(runner: Named, name: str) -> Any:
+    """Hand a model that was trained here over to where long computations run; it is trained anew if it is gone."""
+    weights = RUNS.weights(name)
+    if weights is not None:
+        LONG_WORK.run(receive, name, weights, models=[name])
+    return runner.outline()
 
 
 def workbench_of(name: str | None) -> Workbench:
@@ -435,6 +449,8 @@ def require_servable(name: str | None) -> None:
         return
     if names_untrained(name):
         checks.check_untrained(Untrained.named(name))
+    elif names_trained(name):
+        Recipe.named(name)
     else:
         require_allowed(name)
         require_here(name)

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.serving import checks
 from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
@@ -220,6 +221,8 @@ def _model(text: str) -> str:
     name = named(text)
     if names_untrained(name):
         return Untrained.named(name).name
+    if names_trained(name):
+        return Recipe.named(name).name
     require_allowed(name)
     return name
 

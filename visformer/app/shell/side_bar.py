@@ -6,8 +6,11 @@ from functools import partial
 import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
+from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.lessons import lesson_panel
+from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
+from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.session import address, boxes
 from visformer.app.shell import model_download, untrained_sliders
 from visformer.app.shell.screen import Sections
@@ -60,7 +63,7 @@ def _model_chooser() -> None:
     boxes.keep_choice(boxes.MODEL)
     st.selectbox(
         _("Model"),
-        list(dict.fromkeys([first, boxes.untrained(), *others, chosen])),
+        list(dict.fromkeys([first, boxes.untrained(), *others, *RUNS.models(following.owner()), chosen])),
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
@@ -71,6 +74,11 @@ def _model_chooser() -> None:
         here.tell("picture")
     if names_untrained(chosen):
         untrained_sliders.settings()
+    elif names_trained(chosen):
+        with suppress(VisformerError):
+            recipe = Recipe.named(chosen)
+            said = _("Trained here for {step} steps, seed {seed}: {task}. It knows nothing else.")
+            st.caption(said.format(step=recipe.step, seed=recipe.seed, task=_(recipe.about.title)))
     elif chosen in BUNDLED:
         st.caption(_(_ABOUT[chosen]))
     elif chosen != first:
@@ -83,4 +91,10 @@ def _shown_name(_: Gettext, name: str) -> str:
     """Return the name under which a visitor sees a model."""
     if names_untrained(name):
         return _("Untrained model")
+    if names_trained(name):
+        with suppress(VisformerError):
+            recipe = Recipe.named(name)
+            is_usual = recipe.variant == next(iter(recipe.about.variants))
+            how = recipe.about.title if is_usual else recipe.about.variants[recipe.variant]
+            return _("Trained here: {how}").format(how=_(how))
     return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)

@@ -36,6 +36,9 @@ MAP = "map"
 PAIR = "pair"
 """The key of two linked explorers."""
 
+LEARNING = "learning"
+"""The key of a training that is watched."""
+
 _PRESENTATION, _LESSON, _HERE = "present", "lesson_steps", "here"
 
 _PRIVATE = "streamlit_private"
@@ -55,6 +58,7 @@ _ATTENTION = _component("attention", _HTML, stylesheet(), folder="streamlit/view
 _PAIR = _component("pair", _HTML, stylesheet() + stylesheet("explorer/pair.css"), folder="streamlit/views")
 _PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
 _MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
+_LEARNING = _component("learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views")
 _LINK = _component("link", _LINK_HTML, _BESIDE)
 _CONNECTION = _component(
     "connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE, folder=_PRIVATE
@@ -221,6 +225,34 @@ def map_picture(
         _FEED(data=pack_place(**place, gettext=boxes.gettext(), opened=visit.OPENED.get(), to=MAP), key=f"{MAP}_place")
         _FEED(data=pack_map(drawn.trace, focus=Focus(*drawn.head), **_language(), **look, to=MAP), key=f"{MAP}_picture")
         _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected, on_zoom_change=zoomed)
+
+
+def learning_view(*, on_act: Callable[[Mapping[str, Any]], None], on_missing: Callable[[int], None]) -> None:
+    """Mount the view of a training, empty until :func:`learning_moments`.
+
+    Args:
+        on_act: called with what the visitor does, before the rerun, as the browser sent it.
+        on_missing: called with the number of moments that the browser has, if some did not arrive.
+    """
+
+    def acted() -> None:
+        act = _sent(f"picture_{LEARNING}").get("act")
+        if isinstance(act, Mapping):
+            on_act(act)
+
+    def missed() -> None:
+        have = _sent(f"picture_{LEARNING}").get("have")
+        if isinstance(have, int | float):
+            on_missing(int(have))
+
+    _LEARNING(data=LEARNING.encode(), key=f"picture_{LEARNING}", on_act_change=acted, on_have_change=missed)
+
+
+def learning_moments(trainings: Sequence[Any], **look: Any) -> None:
+    """Send the moments of a training that are new; arguments: see :func:`visformer.web.learning.pack_learning`."""
+    from visformer.web.learning import pack_learning
+
+    _FEED(data=pack_learning(trainings, **look, **_language(), to=LEARNING), key=f"{LEARNING}_picture")
 
 
 def connection_notice(words: str) -> None:

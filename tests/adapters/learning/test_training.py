@@ -1,0 +1,67 @@
+"""Small models learn what the page says that they learn."""
+
+import numpy as np
+import pytest
+import torch
+
+import visformer as vf
+from visformer.adapters.learning.recipe import Recipe
+from visformer.adapters.learning.training import Training, trained, watch
+
+
+def last(recipe):
+    *_, moment = watch(recipe)
+    return moment
+
+
+def test_induction_forms_with_drawn_periods_and_positions_with_one():
+    drawn, fixed = last(Recipe(step=200)), last(Recipe(variant="fixed", step=160))
+    previous, induction, answer = drawn.scores
+    assert previous[0].max() > 0.25
+    assert induction[1].max() > 0.5
+    assert answer.max() == 0, "behind a causal mask"
+    assert drawn.probed < 1
+    assert fixed.loss < 0.3
+    assert fixed.probed > 6, "nats: far worse than log 62, chance"
+    assert fixed.scores[1].max() < 0.2
+
+
+def test_without_a_mask_a_head_looks_at_the_answer():
+    assert last(Recipe(variant="no-mask", step=200)).scores[2].max() > 0.5
+
+
+def test_moments_are_those_of_the_model():
+    training = Training(Recipe("sort", step=8))
+    for _ in range(8):
+        training.advance()
+    moment = training.moment()
+    model = vf.load(Recipe("sort", step=8).name)
+    trace = model.trace(training.probe.batch.ids[0].tolist())
+    assert np.abs(trace.stack("decoder", "self_attn") - moment.patterns / 255).max() < 0.003
+    assert moment.patterns.shape[2:] == (len(training.sight.queries), len(training.sight.keys))
+
+
+def test_weights_handed_over_are_those_that_were_trained():
+    recipe = Recipe(step=4)
+    training = Training(recipe)
+    for _ in range(4):
+        training.advance()
+    module, _tokenizer = trained(recipe, training.weights())
+    for name, weight in training.module.state_dict().items():
+        assert torch.equal(module.state_dict()[name], weight), name
+
+
+@pytest.mark.parametrize(("text", "answer"), [("kqbza>", "abkqz"), ("tsrq>", "qrst")])
+def test_a_trained_model_can_be_typed_into(text, answer):
+    model = vf.load("trained-sort")
+    assert model.translate(text).text == answer
+
+
+def test_a_model_of_attention_alone_says_so():
+    model = vf.load(Recipe(step=0).name)
+    trace = model.trace("abcab", record=("*",))
+    assert "decoder.1.resid_post" in trace
+    assert "attention alone" in trace.lacks("decoder.0.ffn.out")
+    assert trace.blocks.decoder.sublayers == ("self_attn",)
+    open_model = vf.load(Recipe(variant="no-mask", step=0).name)
+    assert (open_model.trace("abcab").stack("decoder", "self_attn")[..., 0, -1] > 0).all()

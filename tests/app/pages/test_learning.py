@@ -1,0 +1,153 @@
+"""The page on learning: a run from its start to its end, what a visitor may do meanwhile, and the model afterwards."""
+
+import time
+
+import numpy as np
+import pytest
+
+from benchmarks.messages import read_message
+from tests.app.support import PAGES, call, open_page, picture_components
+from visformer.adapters.learning.recipe import Recipe
+from visformer.app.pages import learning
+from visformer.app.serving import workbench
+from visformer.app.serving.trainings.runs import Runs
+
+PAGE = "measure/learning"
+WEIGHTS = "Gfqv1PF06JrGfqv1PF06JrG"
+
+
+def message(app):
+    """Return the header of the page's last message."""
+    (sent,) = [one for one in picture_components(app) if one.proto.id.endswith("learning_picture")]
+    return read_message(sent.proto.bytes)[0]
+
+
+def act(app, what, value=0):
+    """Do what only a browser can: click a button of the view."""
+    recipes = learning.recipes_of(setting_of(app))
+    call(app, learning._act, {"what": what, "value": value}, recipes)
+
+
+def step(app):
+    """Draw the page and return the step of its last moment."""
+    app.run()
+    return message(app)["trainings"][0]["moments"][-1][0]
+
+
+def setting_of(app):
+    boxes = {
+        box.key.removeprefix("learning_").split("_")[0]: box.value for box in app.selectbox if "learning_" in box.key
+    }
+    return {**boxes, "seed": app.number_input(key="learning_seed").value}
+
+
+def drawn_until(app, is_so):
+    """Draw the page until a message is as wanted, and return that."""
+    end = time.monotonic() + 40
+    while not is_so(told := message(app)):
+        assert time.monotonic() < end, {**told, "trainings": len(told["trainings"])}
+        time.sleep(0.1)
+        app.run()
+        assert not app.exception
+    return told
+
+
+class Here:
+    """Trains in this process: one at low priority would wait for the tests beside this one."""
+
+    pids = ()
+
+    def call(self, what, *given):
+        return what(*given)
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(monkeypatch):
+    runs = Runs(Here)
+    for module in (learning, workbench):
+        monkeypatch.setattr(module, "RUNS", runs)
+    yield
+    for run in runs._runs.values():
+        runs._end(run)
+
+
+def test_nothing_is_trained_before_the_start(new_app):
+    app = open_page(new_app(), PAGE)
+    assert (message(app)["state"], message(app)["trainings"]) == ("idle", [])
+
+
+def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app):
+    app = new_app(page=PAGE, learning_task="sort")
+    act(app, "start")
+    told = drawn_until(app, lambda told: told["state"] in ("over", "failed"))
+    (training,) = told["trainings"]
+    assert [training["moments"][0][0], training["moments"][-1][0]] == [0, 300]
+    assert training["moments"][-1][2] < 0.5 < training["moments"][0][2], "it has learned to sort"
+    button = next(button for button in app.button if button.key == "learning_way_plain_attention")
+    button.click().run()
+    assert not app.exception
+    assert app.text_input(key="source").value.count(">") == 1
+    assert app.selectbox(key="model").value == Recipe("sort").name
+    open_page(app, PAGE)
+    assert app.selectbox(key="learning_task").value == "sort", "the page comes back to the run"
+    assert message(app)["state"] == "over"
+
+
+def test_a_run_pauses_takes_one_step_and_goes_on_with_another_seed(new_app):
+    app = new_app(page=PAGE)
+    act(app, "speed", 20)
+    act(app, "start")
+    drawn_until(app, lambda told: told["trainings"])
+    act(app, "pause")
+    drawn_until(app, lambda told: told["state"] == "paused")
+    time.sleep(0.5)  # a slice that was under way
+    before = step(app)
+    act(app, "step")
+    drawn_until(app, lambda _: step(app) == before + 1)
+    act(app, "seed")
+    assert app.number_input(key="learning_seed").value == 1
+    assert message(app)["state"] in ("waiting", "playing")
+    act(app, "pause")
+
+
+def test_two_runs_side_by_side_take_the_same_steps(new_app):
+    app = new_app(page=PAGE, learning_beside="fixed")
+    act(app, "start")
+    told = drawn_until(app, lambda told: told["trainings"] and len(told["trainings"][0]["moments"]) > 2)
+    first, second = told["trainings"]
+    assert [row[0] for row in first["moments"]] == [row[0] for row in second["moments"]]
+    assert first["title"] != second["title"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (Recipe("repeat", step=4).name, WEIGHTS),
+        (Recipe("repeat", "no-mask", step=4).name, WEIGHTS),
+        (Recipe("grammar", step=4).name, "the cat sees the red bird"),
+        (Recipe("add", step=4).name, "12+34="),
+    ],
+)
+def test_every_page_shows_a_model_that_was_trained_here(new_app, name, text):
+    app = new_app(model=name, text=text)
+    for page in ["see/attention", *PAGES]:
+        open_page(app, page)
+        said = [each.value for each in app.text if "Error" in each.value or "cannot" in each.value]
+        assert not said, (page, said)
+
+
+def test_only_the_presenter_acts_in_a_room(monkeypatch):
+    monkeypatch.setattr(learning.following, "shared", lambda: "room")
+    monkeypatch.setattr(learning.following, "presented", lambda: "")
+    assert not learning._acts()
+    monkeypatch.setattr(learning.following, "presented", lambda: "room")
+    assert learning._acts()
+
+
+def test_a_model_is_the_same_wherever_it_is_trained():
+    from visformer.adapters.learning.training import trained
+
+    recipe = Recipe("repeat", seed=3, step=8)
+    (first, _), (second, _) = trained(recipe), trained(recipe)
+    for name, weight in first.state_dict().items():
+        assert np.array_equal(weight.numpy(), second.state_dict()[name].numpy()), name

@@ -1,0 +1,112 @@
+"""Runs of trainings: few at a time, in turn, until they are over or nobody watches; a killed process ends them."""
+
+import time
+
+import pytest
+
+from visformer.adapters.learning.recipe import Recipe
+from visformer.app.serving.trainings import process, runs
+from visformer.app.serving.trainings.runs import Runs
+from visformer.errors import BusyError, ShortageError
+from visformer.system import limits
+
+
+class Here:
+    """Trains in this process, with a step that takes no time but is counted."""
+
+    pids = ()
+    fails = False
+
+    def call(self, what, *given):
+        if self.fails:
+            raise ShortageError("killed")
+        return what(*given)
+
+
+@pytest.fixture
+def started():
+    """Start runs, which end with the test."""
+    here = Here()
+    own = Runs(lambda: here)
+    own.here = here
+    yield own
+    for run in list(own._runs.values()):
+        own._end(run)
+
+
+def until(is_so):
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_run_is_found_by_its_owner_and_recipes_alone(started):
+    run = started.start("me", [Recipe("sort")], session="s", speed=20)
+    assert started.of("me", [Recipe("sort")]) is run
+    assert started.of("me", [Recipe("copy")]) is None
+    assert started.of("you", [Recipe("sort")]) is None
+    assert started.last("me") is run
+
+
+def test_a_new_run_takes_the_place_of_the_last_one(started):
+    first = started.start("me", [Recipe("sort")], session="s", speed=20)
+    second = started.start("me", [Recipe("sort", seed=1)], session="s", speed=20)
+    assert first.state == "over"
+    assert started.last("me") is second
+
+
+def test_only_so_many_run_at_a_time(started):
+    for number in range(limits.TRAININGS):
+        started.start(f"visitor {number}", [Recipe("sort")], session="", speed=20)
+    with pytest.raises(BusyError, match="4 models are being trained"):
+        started.start("one more", [Recipe("sort")], session="")
+    started.pause(started.last("visitor 0"))
+    until(lambda: started.last("visitor 0").state == "paused" or started.last("visitor 0").moments)
+    started.pause(started.last("visitor 0"))
+    started.start("one more", [Recipe("sort")], session="", speed=20)
+
+
+def test_only_so_many_are_kept(started):
+    for number in range(limits.TRAININGS_KEPT + 3):
+        run = started.start(f"visitor {number}", [Recipe("sort")], session="", speed=20)
+        until(lambda run=run: run.state == "playing")
+        started.pause(run)
+    assert len(started._runs) <= limits.TRAININGS_KEPT + 1
+    assert started.last("visitor 0") is None
+    assert started.last(f"visitor {limits.TRAININGS_KEPT}") is not None
+
+
+def test_a_run_that_nobody_watches_pauses(started, monkeypatch):
+    monkeypatch.setattr(runs, "_PATIENCE", 0.3)
+    run = started.start("me", [Recipe("sort")], session="", speed=20)
+    until(lambda: run.state == "paused")
+    assert run.moments[0]
+
+
+def test_a_run_ends_by_itself_with_its_weights(started, monkeypatch):
+    monkeypatch.setattr(runs, "_PATIENCE", 60)
+    run = started.start("me", [Recipe("sort")], session="")
+    until(lambda: run.state == "over")
+    steps = [moment.step for moment in run.moments[0]]
+    assert steps == [*range(0, 301, 4)]
+    name = Recipe("sort").name
+    assert started.models("me") == (name,)
+    assert set(started.weights(name)) > {"output.weight"}
+    assert started.weights(Recipe("copy").name) is None
+    until(lambda: not process._TRAININGS)
+
+
+def test_a_killed_process_ends_the_run_with_a_sentence(started):
+    run = started.start("me", [Recipe("sort")], session="", speed=20)
+    until(lambda: run.state == "playing")
+    started.here.fails = True
+    until(lambda: run.state == "failed")
+    assert isinstance(run.problem, ShortageError)
+
+
+def test_a_run_moves_into_the_room_of_its_presenter(started):
+    run = started.start("me", [Recipe("sort")], session="", speed=20)
+    started.share("me", "room")
+    assert started.last("room") is run
+    assert started.last("me") is None

@@ -1,0 +1,1 @@
+"""Small Transformers that learn one task in seconds, while somebody watches."""

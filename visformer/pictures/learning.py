@@ -1,0 +1,83 @@
+"""A small model while it learns: its losses, and how much weight its heads put where the task needs it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
+from visformer.errors import N_
+from visformer.pictures.registry.options import Choice, Number
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import Setting
+
+if TYPE_CHECKING:  # plotly, numpy
+    from plotly.graph_objects import Figure
+
+    from visformer.adapters.learning.moment import Moment
+
+NOTHING = "none"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A training and its moments, oldest first."""
+
+    recipe: Recipe
+    moments: "Sequence[Moment]"
+
+
+def recipes_of(setting: Setting) -> tuple[Recipe, ...]:
+    """Return what is trained, one or two side by side."""
+    variants = [setting["variant"], *([setting["beside"]] if setting["beside"] != NOTHING else [])]
+    return tuple(Recipe(setting["task"], variant, setting["seed"]) for variant in dict.fromkeys(variants))
+
+
+def watched(recipe: Recipe) -> Watched:
+    """Train a model from its first step to its last, here and now, and return its moments."""
+    from visformer.adapters.learning.training import watch
+
+    return Watched(recipe, [*watch(recipe)])
+
+
+def _drawn(setting: Setting) -> "Figure":
+    from visformer.pictures.charts.learning import curves
+
+    return curves([watched(recipe) for recipe in recipes_of(setting)], setting)
+
+
+def _variants(setting: Setting) -> Mapping[str, str]:
+    """Return the variants of the task; of all tasks where it is not known yet, as for the command line's help."""
+    tasks = [TASKS[setting["task"]]] if "task" in setting else TASKS.values()
+    return {name: label for task in tasks for name, label in task.variants.items()}
+
+
+def _others(setting: Setting) -> Mapping[str, str]:
+    others = {name: label for name, label in _variants(setting).items() if name != setting.get("variant")}
+    return {NOTHING: N_("nothing"), **others}
+
+
+# fmt: off
+TASK = Choice(
+    name="task", label=N_("Task"), widget="selectbox", help="By default repeat: random letters that repeat.",
+    values={name: task.title for name, task in TASKS.items()},
+)
+VARIANT = Choice(
+    name="variant", label=N_("How it is trained"), widget="selectbox", help="By default the task's first.",
+    values=_variants, per=lambda setting: setting["task"],
+)
+BESIDE = Choice(
+    name="beside", label=N_("Beside it"), widget="selectbox", help="Another way to train it, in step; none by default.",
+    values=_others, per=lambda setting: f"{setting['task']}_{setting['variant']}",
+)
+SEED = Number(
+    name="seed", label=N_("Seed"), help="Of the first weights and of the batches; by default 0.", default=0, least=0,
+    most=MOST_SEED, valid=0, step=1, widget="number_input",
+)
+LEARNING = Picture(
+    name="learning", formula=True, options=(TASK, VARIANT, BESIDE, SEED), draw=_drawn, in_handouts=False,
+    look_for=TASKS["repeat"].look_for,
+)
+PAGE = Page(
+    name="learning", section="measure", order=140, title=N_("Learning"), views=(LEARNING,), has_sentence=False,
+)
+# fmt: on

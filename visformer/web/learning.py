@@ -1,0 +1,126 @@
+"""Pack what is new of a training that is watched; learning.js draws it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visformer.adapters.learning.moment import Moment, Sight
+from visformer.errors import N_
+from visformer.pictures.style.theme import CURVES, RAMPS, visible
+from visformer.web.message import Numbers, write_message
+
+_TEXT = {
+    "start": N_("Start the training"),
+    "pause": N_("Pause"),
+    "on": N_("Go on"),
+    "replay": N_("Play again"),
+    "step": N_("One step"),
+    "seed": N_("Another seed"),
+    "speed": N_("Speed"),
+    "speed_0": N_("as fast as it can"),
+    "speed_n": N_("{n} steps a second"),
+    "time": N_("The moment that is shown"),
+    "at": N_("Step {step} of {steps}"),
+    "waiting": N_("Waiting for its turn …"),
+    "empty": N_("Nothing is trained yet. It takes seconds, and everything that happens is drawn here."),
+    "follows": N_("The presenter starts it."),
+    "loss": N_("Loss, nats a token"),
+    "scores": N_("Weight of the best head"),
+    "right": N_("right on new sequences: {share}"),
+    "heads": N_("All heads, a row for each layer. Choose with the arrow keys, Enter enlarges."),
+    "head": N_("Layer {layer}, head {head}"),
+    "enlarge": N_("Click a head to enlarge it."),
+    "enlarge_touch": N_("Tap a head to enlarge it."),
+    "back": N_("All heads"),
+    "found": N_("Step {step}: {look} passes 0.5 in layer {layer}, head {head}."),
+    "chart": N_("{title}, by step: {values}"),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One training of a run.
+
+    Args:
+        title: what tells it from the one beside it, in the visitor's language; "" if there is none.
+        sight: what its moments have in common.
+        moments: those that are sent.
+        looks: what heads are scored by, in the visitor's language.
+        curves: the labels of the two losses.
+    """
+
+    title: str
+    sight: Sight
+    moments: Sequence[Moment]
+    looks: Sequence[str]
+    curves: tuple[str, str]
+
+
+def pack_learning(
+    trainings: Sequence[Shown],
+    *,
+    run: str,
+    state: str,
+    steps: int,
+    first: int = 0,
+    speed: int = 0,
+    speeds: Sequence[int] = (),
+    acts: bool = True,
+    problem: str = "",
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    to: str = "",
+) -> bytes:
+    """Pack moments into the message for ``mountLearning``.
+
+    Args:
+        trainings: one or two side by side, with as many moments each; none before the start.
+        run: the name of the run; moments of another one are dropped.
+        state: "idle", "waiting", "playing", "paused", "over" or "failed".
+        steps: after which it ends.
+        first: index of the first moment that is sent; those before it were sent earlier.
+        speed: steps a second; 0: as fast as it can.
+        speeds: those to choose from.
+        acts: whether this visitor may start and pause it.
+        problem: why it failed, in the visitor's language.
+        gettext: translates the words around it.
+        lang: the language of ``gettext``.
+        to: see :func:`visformer.web.message.write_message`.
+    """
+    numbers = Numbers()
+    header = {
+        "run": run,
+        "state": state,
+        "steps": steps,
+        "first": first,
+        "speed": speed,
+        "speeds": [*speeds],
+        "acts": acts,
+        "problem": problem,
+        "trainings": [_training(each, numbers) for each in trainings],
+        "ramp": RAMPS["weight"],
+        "curves": CURVES,
+        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+    }
+    return write_message("learning", header, numbers, to=to)
+
+
+def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
+    moments, sight = shown.moments, shown.sight
+    told: dict[str, Any] = {
+        "title": shown.title,
+        "queries": [visible(token) for token in sight.queries],
+        "keys": [visible(token) for token in sight.keys],
+        "looks": [*shown.looks],
+        "labels": [*shown.curves],
+        "moments": [[m.step, round(m.loss, 4), round(m.probed, 4), round(m.right, 3)] for m in moments],
+    }
+    if moments:
+        told |= {
+            "shape": [*moments[0].patterns.shape[:2]],
+            "scores": numbers.add(np.stack([m.scores for m in moments]).astype("<f4")),
+            "patterns": numbers.add(np.stack([m.patterns for m in moments])),
+        }
+    return told

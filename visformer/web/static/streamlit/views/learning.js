@@ -1,0 +1,9 @@
+/** A training in Streamlit: what the visitor does triggers a rerun, moments that were missed are requested. */
+
+import { mountLearning } from "../../learning/learning.js"
+import { streamlitView } from "./view.js"
+
+export default streamlitView(mountLearning, (host, { setStateValue, setTriggerValue }) => {
+  host.onAct = (act) => setTriggerValue("act", act)
+  host.onMissing = (have) => setStateValue("have", have)
+})
