@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -14,7 +13,6 @@ from visformer.pictures.registry.options import Choice, Option, Place
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.registry.setting import Setting
-from visformer.web.selection import Selection
 
 _QUERY = 1  # the default
 _WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
@@ -24,25 +22,20 @@ def selected(setting: Setting, picture: Picture) -> None:
     """Draw those of attention, layer, head and query that the picture has; the explorer shares the selection."""
     own = {option.name for option in picture.options}
     options = [option for option in _WITHIN if option.name in own]
-    before = selection.selection(setting.patterns, absent=_undrawn(options))
+    before = selection.selection(setting.patterns, absent=_undrawn(options)).query
     place(setting, page="head", options=options)
     selected = {option.name: setting[option.name] for option in (STACK, *options)}
-    if selected.get("query") == _QUERY and before.query is None:  # the default locks no row in the explorer
+    if selected.get("query") == _QUERY and before is None:  # the default locks no row in the explorer
         selected["query"] = None
-    _keep(before, setting, **selected)
+    selection.keep_place(**selected)
 
 
 def selected_stack(setting: Setting) -> None:
-    """Draw the attention of the selection alone."""
-    before = selection.selection(setting.patterns, absent=_undrawn(()))
-    _keep(before, setting, stack=url_widgets.draw(STACK, setting, "head"))
-
-
-def _keep(before: Selection, setting: Setting, **selected: Any) -> None:
-    """Remember what was selected, unless its attention only stands in for the visitor's, which the page cannot show."""
-    stacks = setting.source.stacks
-    if before.stack in stacks or selected["stack"] != stacks[0]:
-        selection.keep_place(**selected)
+    """Draw the attention of the selection alone; one that only stands in for the visitor's is not remembered."""
+    before, stacks = selection.selection(setting.patterns, absent=_undrawn(())).stack, setting.source.stacks
+    stack = url_widgets.draw(STACK, setting, "head")
+    if before in stacks or stack != stacks[0]:
+        selection.keep_place(stack=stack)
 
 
 def _undrawn(options: Sequence[Option]) -> set[str]:
