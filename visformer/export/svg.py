@@ -284,7 +284,7 @@ def spelled(value: float, decimals: int, scale: Scale = "signed") -> str:
         return f"{value:.2e}"
     if decimals > FINE and value != 0:
         return f"{value:.1e}"
-    words = "0" if scale == "weight" and value == 0 else f"{value:.{decimals}f}"
+    words = "0" if scale == "weight" and value == 0 else f"{value:z.{decimals}f}"  # z: what rounds to 0 has no sign
     return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
 
 

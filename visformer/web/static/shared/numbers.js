@@ -21,7 +21,8 @@ export function spellCell(number, decimals, scale) {
   if (scale === "weight" && number === 0) return "0"
   if (Math.abs(number) >= LARGE) return number.toExponential(2)
   if (decimals > FINE && number !== 0) return number.toExponential(1)
-  return number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
+  const words = number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
+  return words.replace(/^-(?=[.0]*$)/, "") // rounded to 0, it has no sign
 }
 
 /** Format any number to four decimals, or four significant digits if it is small. */
