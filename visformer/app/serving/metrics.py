@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.long_work import LONG_WORK
+from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.serving.workbench import RESULTS, Workbench
 from visformer.app.streamlit_private import other_sessions
 from visformer.system.kept import KEPT
@@ -41,7 +42,8 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
         yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", KEPT.nbytes)
         yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
-        for i, pid in enumerate((*self._bench.pids, *LONG_WORK.pids)):  # Prometheus itself reports this process only
+        # Prometheus itself reports this process only.
+        for i, pid in enumerate((*self._bench.pids, *LONG_WORK.pids, *RUNS.pids)):
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
         yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
 
