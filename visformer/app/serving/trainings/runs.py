@@ -40,6 +40,7 @@ _PATIENCE = 20.0
 """Seconds after which a run that nobody watches pauses."""
 
 Call = Callable[..., Any]
+_NUMBERS = itertools.count(1)
 
 
 @dataclass
@@ -91,7 +92,6 @@ class Runs:
         self._runs: OrderedDict[str, Run] = OrderedDict()  # used longest ago first
         self._pool: Future[WorkerPool] | None = None
         self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
         self._starting = ThreadPoolExecutor(1, "trainings")
 
     def prepare(self) -> None:
@@ -147,7 +147,7 @@ class Runs:
                 raise BusyError(
                     N_("{n} models are being trained here right now: try again in a few seconds."), n=limits.TRAININGS
                 )
-            run = Run(f"run{next(self._numbers)}", tuple(recipes), session, speed=speed)
+            run = Run(f"run{next(_NUMBERS)}", tuple(recipes), session, speed=speed)
             self._runs[owner] = run
             idle = [name for name, each in self._runs.items() if not each.is_active]
             for name in idle[: max(0, len(self._runs) - limits.TRAININGS_KEPT)]:
@@ -238,9 +238,8 @@ class Runs:
         assert self._pool is not None
         pool = self._pool.result()
         work = partial(pool.call, what, *given)
-        return ADMISSION.run(
-            (run.name, next(self._numbers)), work, on_wait=lambda _: None, session=run.session, kind="training"
-        )
+        # A key of its own: no two slices are the same computation.
+        return ADMISSION.run(object(), work, on_wait=lambda _: None, session=run.session, kind="training")
 
 
 def _started() -> WorkerPool:
