@@ -13,16 +13,16 @@ from tests.browser.conftest import visiting
 from tests.browser.support import address_of, wait_until_done
 from tests.kinds import TARGET, TEXT, model_of
 from tests.kinds import trace_of as trace_of_kind
-from visformer.pictures.cell import RECORD as CELL
-from visformer.pictures.cell import cell
 from visformer.pictures.head import Place
 from visformer.pictures.map import RECORD, layers
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import stylesheet
 from visformer.web.chunks import Focus
 from visformer.web.map import pack_map
-from visformer.web.place import pack_place
-from visformer.web.zoom import Zoom
+from visformer.web.places.cell import RECORD as CELL
+from visformer.web.places.cell import cell
+from visformer.web.places.message import pack_place
+from visformer.web.places.zoom import Zoom
 
 pytestmark = pytest.mark.browser
 

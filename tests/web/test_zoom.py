@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from benchmarks.messages import read_message
 from tests.kinds import trace_of
 from visformer.errors import LinkError
-from visformer.web.place import pack_place
-from visformer.web.zoom import Zoom
+from visformer.web.places.message import pack_place
+from visformer.web.places.zoom import Zoom
 
 WRITTEN = re.compile(r"(en|de)coder\.[1-9](\.ffn|\.self_attn|(\.ffn|\.self_attn)\.[1-9](\.[1-9]\.[1-9])?)?")
 numbers = st.integers(0, 998)

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -223,7 +224,7 @@ def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data,
 
 
 def test_a_single_token_has_no_effects(tmp_path):
-    plain = hub.tokenizer()
+    plain = deepcopy(hub.tokenizer())  # which other tests use, too
     plain.backend_tokenizer.post_processor = processors.Sequence([])  # no special tokens, as GPT-2's
     model = wrap(hub.tiny_module("gpt2"), plain)
     (tmp_path / "a.txt").write_text("you\nI went to school\n")

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.messages import read_message
 from tests.app.support import address_of, ignored
 from visformer.app.pages import map as page
-from visformer.pictures.cell import cell
-from visformer.web.place import pack_place
+from visformer.web.places.cell import cell
+from visformer.web.places.message import pack_place
 
 CELL = "decoder.2.cross_attn.3.2.4"
 PAGES = {"attention": "see/attention", "head": "understand/head", "block": "understand/block"}

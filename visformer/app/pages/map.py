@@ -17,12 +17,12 @@ from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
 from visformer.pictures.block import KINDS
-from visformer.pictures.cell import RECORD as CELL
-from visformer.pictures.cell import cell
 from visformer.pictures.head import Place
 from visformer.pictures.map import MAP, RECORD, drawn
+from visformer.web.places.cell import RECORD as CELL
+from visformer.web.places.cell import cell
+from visformer.web.places.zoom import Zoom
 from visformer.web.selection import Selection
-from visformer.web.zoom import Zoom
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -102,7 +102,7 @@ def _move(value: Any, trace: "Trace") -> None:
 
 
 def _place(trace: "Trace", zoom: Zoom | None, chosen: Selection) -> Mapping[str, Any]:
-    """Return what the place's message holds, see :func:`visformer.web.place.pack_place`."""
+    """Return what the place's message holds, see :func:`visformer.web.places.message.pack_place`."""
     if zoom is None:
         return {"zoom": ""}
     place: dict[str, Any] = {"zoom": str(zoom), "way": _way(trace, zoom, chosen)}

@@ -205,14 +205,14 @@ def map_picture(
 
     Args:
         drawn: what to draw.
-        place: what is zoomed in on, see :func:`visformer.web.place.pack_place`.
+        place: what is zoomed in on, see :func:`visformer.web.places.message.pack_place`.
         on_select: called with the head that the visitor follows, as the browser sent it.
         on_zoom: called with the place at which the visitor's zoom rests, as the browser sent it.
         look: the rest of the message.
     """
     from visformer.web.chunks import Focus
     from visformer.web.map import pack_map
-    from visformer.web.place import pack_place
+    from visformer.web.places.message import pack_place
 
     def selected() -> None:
         on_select(_sent(f"picture_{MAP}").get("selection"))

@@ -16,8 +16,8 @@ from visformer.pictures.block import KINDS
 from visformer.pictures.registry.picture import Page, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS, short_name
+from visformer.web.places.zoom import Zoom
 from visformer.web.selection import Selection
-from visformer.web.zoom import Zoom
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace.blocks import Blocks

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from visformer.pictures.cell import Cell, Key
 from visformer.web.message import write_message
+from visformer.web.places.cell import Cell, Key
 
 
 def pack_place(
@@ -21,7 +21,7 @@ def pack_place(
     """Pack the message that follows that of :func:`visformer.web.map.pack_map`.
 
     Args:
-        zoom: the place as a text, see :class:`visformer.web.zoom.Zoom`; "": the whole model.
+        zoom: the place as a text, see :class:`visformer.web.places.zoom.Zoom`; "": the whole model.
         opened: how often a state was restored: the browser goes to the place each time.
         way: "label" and "href" of the page that shows this place.
         cell: if the place is a cell.

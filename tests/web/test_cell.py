@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kinds import TARGET, TEXT, model_of
-from visformer.pictures.cell import MOST_KEYS, MOST_TERMS, RECORD, cell
 from visformer.pictures.head import Place
 from visformer.trace import Trace
+from visformer.web.places.cell import MOST_KEYS, MOST_TERMS, RECORD, cell
 
 PATHS = {
     "en-zh": "decoder.1.cross_attn", "mini-gpt": "decoder.2.self_attn", "bert": "encoder.1.self_attn",
