@@ -15,13 +15,12 @@ from urllib.parse import urlencode
 
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
-from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits
@@ -33,7 +32,7 @@ FOLLOW = "follow"  # a presenter's room; not part of a state
 LESSON, STEP = "lesson", "step"
 VERSION = 2
 FIRST = "map"  # may be typed for the first page, whose address is "/"
-SHIPPED, SHORT = "from-text-to-translation", "attention-in-three-minutes"  # the lessons that ship with the app
+SHIPPED, SHORT, FAULTS = "from-text-to-translation", "attention-in-three-minutes", "find-what-is-broken"  # the lessons
 OWN = "own"  # stands for a visitor's own lesson that is too long for a link
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
@@ -219,12 +218,10 @@ def _language(text: str) -> str:
 
 def _model(text: str) -> str:
     name = named(text)
-    if names_untrained(name):
-        return Untrained.named(name).name
-    if names_trained(name):
-        return Recipe.named(name).name
-    require_allowed(name)
-    return name
+    made = made_here(name)
+    if made is None:
+        require_allowed(name)
+    return made or name
 
 
 def _text(text: str) -> str:
