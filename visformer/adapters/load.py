@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -17,11 +17,13 @@ from torch import nn
 
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.faults.broken import broken
+from visformer.adapters.faults.names import base_of, names_broken
 from visformer.adapters.history import Moment, find
 from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.adapters.learning.training import config_of, trained
 from visformer.adapters.lookup import require_name
-from visformer.adapters.own import Translator, adapted
+from visformer.adapters.own import OwnModel, Translator, adapted
 from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
@@ -51,8 +53,8 @@ def load(
     Args:
         name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
             checkpoint; a hub id, "owner/model"; the name of an untrained Transformer
-            (:mod:`visformer.model.untrained`); or that of a small one that is trained now, in seconds
-            (:mod:`visformer.adapters.learning.recipe`).
+            (:mod:`visformer.model.untrained`); that of a small one that is trained now, in seconds
+            (:mod:`visformer.adapters.learning.recipe`); or "broken-1" to "broken-8", which have a fault to be found.
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
@@ -64,7 +66,8 @@ def load(
     Raises:
         CheckpointError: no such model or moment, or its files are missing or damaged; the message says how to restore
             them.
-        ConfigError: no such untrained Transformer is possible, no such device can be used, or dtype is another one.
+        ConfigError: no such untrained Transformer is possible, no such model with a fault, no such device can be used,
+            or dtype is another one.
     """
     _require_place(device, dtype)
     keep_freed_memory()
@@ -77,6 +80,8 @@ def load(
         learned = trained_here(name)
         learned.module.to(device=device, dtype=dtype)
         return learned
+    if names_broken(name):
+        return broken(name, cast(OwnModel, load(base_of(name), device=device, dtype=dtype)))
     require_name(name)
     model = _load(name, chosen, device=device, dtype=dtype)
     if moment is not None:
@@ -143,6 +148,8 @@ def nbytes_of(name: str) -> int:
     if names_trained(name):
         with torch.device("meta"):
             return sum(weight.nbytes for weight in build(config_of(Recipe.named(name))).parameters())
+    if names_broken(name):
+        return nbytes_of(base_of(name))
     try:
         folder = find(name)[2].folder
     except CheckpointError:  # loading it says what is wrong

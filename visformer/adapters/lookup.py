@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.faults.names import names_broken, number_of
 from visformer.adapters.history import find
 from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.errors import N_, CheckpointError
@@ -39,19 +40,31 @@ def require_name(name: str) -> None:
         )
 
 
+def made_here(name: str) -> str | None:
+    """Return the one name of a model that needs no file: untrained, trained here, or with a fault; None: another.
+
+    Raises:
+        ConfigError: no such model is possible.
+    """
+    if names_untrained(name):
+        return Untrained.named(name).name
+    if names_trained(name):
+        return Recipe.named(name).name
+    if names_broken(name):
+        number_of(name)
+        return name
+    return None
+
+
 def require_model(name: str) -> None:
     """Refuse a name that cannot be loaded; the hub is queried for models that are not cached.
 
     Raises:
         CheckpointError: no such folder, no model or moment in it, or the hub does not know it or does not answer.
-        ConfigError: no such untrained Transformer is possible, or no such training.
+        ConfigError: no such untrained Transformer is possible, no such training, or no such fault.
     """
     name, _, chosen = find(name)
-    if names_untrained(name):
-        Untrained.named(name)
-        return
-    if names_trained(name):
-        Recipe.named(name)
+    if made_here(name):
         return
     require_name(name)
     if name in BUNDLED:

@@ -36,6 +36,7 @@ class OwnModel(TracedModel):
 
     text: Tokenizer
     unsure_below: float | None = None  # confidence below which its translations count as unsure, if it was evaluated
+    caches = True  # whether decoding keeps keys and values: not where tokens that are added change those before them
     _no_text = N_("There is no text: type a sentence in English or Chinese.")
 
     def __init__(
@@ -133,7 +134,7 @@ class Translator(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextToken(self.module, self._tensor([src_ids]), cached=not settings.edits)
+            next_token = NextToken(self.module, self._tensor([src_ids]), cached=self.caches and not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -205,7 +206,7 @@ class Translator(OwnModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            return self._spoken(NextToken(self.module, src_ids, cached=not edits, memory=memory), batch)
+            return self._spoken(NextToken(self.module, src_ids, cached=self.caches and not edits, memory=memory), batch)
 
     def _source_ids(self, given: str | list[int]) -> list[int]:
         ids = self._ids_of(given)
@@ -233,7 +234,7 @@ class LanguageModel(OwnModel):
         super().__init__(module, tokenizer, **told)
         missing = [["decoder.*cross*", NO_SOURCE], *self._meta.get("missing", ())]
         self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": missing}
-        self._caches = module.config.causal  # without a mask, tokens that are added change those before them
+        self.caches = module.config.causal
 
     def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; the first token of a text is </s>; ``second`` is appended."""
@@ -244,7 +245,7 @@ class LanguageModel(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextOfText(self.module, cached=self._caches and not settings.edits)
+            next_token = NextOfText(self.module, cached=self.caches and not settings.edits)
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -276,7 +277,7 @@ class LanguageModel(OwnModel):
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         edits = batch[0].request.edits
         with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
-            return self._spoken(NextOfText(self.module, cached=self._caches and not edits), batch)
+            return self._spoken(NextOfText(self.module, cached=self.caches and not edits), batch)
 
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)

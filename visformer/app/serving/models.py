@@ -9,9 +9,9 @@ from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import model_of
-from visformer.adapters.learning.recipe import names_trained
+from visformer.adapters.lookup import made_here
 from visformer.errors import N_, Message, VisformerError
-from visformer.model.untrained import EXAMPLE, names_untrained
+from visformer.model.untrained import EXAMPLE
 from visformer.system import settings
 from visformer.system.files import called
 
@@ -52,7 +52,7 @@ def can_be_loaded_again(name: str) -> bool:
     """Whether the weights of a model that was loaded are still there, in its folder or in the hub's cache."""
     name, _ = model_of(name)
     folder = folder_of(name)
-    if names_untrained(name) or names_trained(name):
+    if made_here(name):
         return True
     if folder.is_absolute() and not (folder / "config.json").is_file():  # transformers writes one
         return any(os.access(folder / file, os.R_OK) for file in ("model.safetensors", "model.z"))

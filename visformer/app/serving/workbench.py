@@ -19,7 +19,8 @@ import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.adapters.history import model_of
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import names_trained
+from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
@@ -449,9 +450,7 @@ def require_servable(name: str | None) -> None:
         return
     if names_untrained(name):
         checks.check_untrained(Untrained.named(name))
-    elif names_trained(name):
-        Recipe.named(name)
-    else:
+    elif made_here(name) is None:
         require_allowed(name)
         require_here(name)
 

@@ -15,13 +15,12 @@ from urllib.parse import urlencode
 
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
-from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits
@@ -219,12 +218,10 @@ def _language(text: str) -> str:
 
 def _model(text: str) -> str:
     name = named(text)
-    if names_untrained(name):
-        return Untrained.named(name).name
-    if names_trained(name):
-        return Recipe.named(name).name
-    require_allowed(name)
-    return name
+    made = made_here(name)
+    if made is None:
+        require_allowed(name)
+    return made or name
 
 
 def _text(text: str) -> str:

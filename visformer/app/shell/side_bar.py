@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
+from visformer.adapters.faults.names import names_broken
 from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.lessons import lesson_panel
 from visformer.app.presentation import following
@@ -79,6 +80,8 @@ def _model_chooser() -> None:
             recipe = Recipe.named(chosen)
             said = _("Trained here for {step} steps, seed {seed}: {task}. It knows nothing else.")
             st.caption(said.format(step=recipe.step, seed=recipe.seed, task=_(recipe.about.title)))
+    elif names_broken(chosen):
+        st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
     elif chosen in BUNDLED:
         st.caption(_(_ABOUT[chosen]))
     elif chosen != first:

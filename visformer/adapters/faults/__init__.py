@@ -1,0 +1,1 @@
+"""Models that have one fault each, to be found in the pictures."""
