@@ -253,6 +253,7 @@ LESSON_TITLE = limit(60, "characters", N_("Characters of a lesson's title"), N_(
 LESSON_TEXT = limit(
     500, "characters", N_("Characters of a lesson's text"), N_("three lines or four: the picture needs the room")
 )
+LESSON_HINTS = limit(5, "hints", N_("Hints of a lesson's step"), N_("each is a line above the picture"))
 LESSON_LINK = limit(
     3_000, "characters", N_("Characters of a lesson in a link"), N_("the link also has to hold the current settings")
 )

@@ -43,12 +43,18 @@ class Slide:
         say: what there is to see.
         tried: what to try; may be empty.
         parts: its pictures; without any, a note says that the step is only available in the app.
+        hints: each opens with a click.
+        answer: opens with a click; may be empty.
+        code: lines of code below the answer; may be empty.
     """
 
     title: str
     say: str
     tried: str
     parts: tuple[Part, ...]
+    hints: tuple[str, ...] = ()
+    answer: str = ""
+    code: str = ""
 
 
 def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: str = "en") -> str:
@@ -78,8 +84,18 @@ def _section(slide: Slide, number: int, count: int, messages: dict[str, bytes], 
 <header><h2><span>{number} / {count}</span> {escape(slide.title)}</h2><div class="ways">{links}</div></header>
 <p>{escape(slide.say)}</p>
 {tried}
+{_folded(slide, gettext)}
 <div class="parts">{parts}</div>
 </section>"""
+
+
+def _folded(slide: Slide, gettext: Gettext) -> str:
+    """The hints and the answer, closed."""
+    told = [(gettext(N_("Hint {n}")).format(n=n), f"<p>{escape(hint)}</p>") for n, hint in enumerate(slide.hints, 1)]
+    if slide.answer:
+        code = f"<pre>{escape(slide.code)}</pre>" if slide.code else ""
+        told.append((gettext(N_("Answer")), f"<p>{escape(slide.answer)}</p>{code}"))
+    return "".join(f"<details><summary>{escape(name)}</summary>{text}</details>" for name, text in told)
 
 
 def _part(part: Part, name: str, messages: dict[str, bytes]) -> str:
@@ -114,6 +130,9 @@ h2 span { color: var(--st-primary-color); font-weight: 400; margin-right: 6px; }
 h3 { font-size: 14px; font-weight: 600; margin: 0 0 8px; }
 main p { font-size: 16px; line-height: 1.5; max-width: 68em; margin: 0 0 6px; overflow-wrap: anywhere; }
 .try b { color: var(--st-primary-color); margin-right: 6px; }
+details { margin-bottom: 6px; }
+summary { color: var(--st-primary-color); cursor: pointer; }
+pre { overflow-x: auto; margin: 0 0 6px; }
 .ways { display: flex; gap: 8px; flex: none; }
 .ways a { padding: 5px 14px; border: 1px solid var(--st-border-color); border-radius: 6px; color: inherit;
   text-decoration: none; white-space: nowrap; }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from visformer import i18n
+from visformer.app.lessons.code_lines import CodeLines, code_lines
 from visformer.app.serving.middleware.moved import EXPLORER, page_of
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
@@ -34,9 +35,10 @@ MARK, VERSION = "visformer_lesson", "1"
 _INLINE = "z"  # prefix of a name that holds the whole lesson
 _FOLDER = Path(__file__).parent / "shipped"
 _NAME = re.compile(r"[a-y0-9][a-z0-9-]{0,60}")
-_TEXTS = ("title", "say", "try", "note")
+_TEXTS = ("title", "say", "try", "note", "answer")
 _NEEDED = ("title", "say")
 _COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
+_REST = {"link", "check", "hints", "code", "beside"}  # of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
 
 
@@ -66,10 +68,13 @@ class Step:
     """A state of a page, and the text about it."""
 
     line: int  # in the file
-    texts: Mapping[str, Mapping[str, str]]  # "title", "say", "try" and "note" to language to text
+    texts: Mapping[str, Mapping[str, str]]  # the names of _TEXTS to language to text
     state: url_state.State
     lines: Mapping[str, int]  # of the fields of its link, by name
     claims: tuple[Claim, ...]  # what must hold for the text to be true
+    hints: tuple[Mapping[str, str], ...] = ()  # by language; each is shown when it is asked for
+    code: CodeLines | None = None  # shown with the answer
+    beside: str = ""  # another model, on which the answer shows the same page
 
     @property
     def sentence(self) -> str:
@@ -85,6 +90,10 @@ class Step:
     def text(self, name: str, language: str) -> str:
         """Return a text in this language, else in the first that it has; "" if there is none."""
         return _in(self.texts.get(name, {}), language)
+
+    def hints_in(self, language: str) -> list[str]:
+        """Return the hints in this language, else in the first that each has."""
+        return [_in(hint, language) for hint in self.hints]
 
 
 @dataclass(frozen=True)
@@ -313,27 +322,56 @@ class _Reader:
         return Lesson(title, tuple(map(self._step, steps.value)), learnt)
 
     def _step(self, node: _Node) -> Step:
-        pairs = self._pairs(node, "", {*_TEXTS, "link", "check"})
+        pairs = self._pairs(node, "", {*_TEXTS, *_REST})
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
         state, lines = self._link(pairs.get("link", _Node(0, "")))
         check = pairs.get("check", _Node(0, []))
         claims = check.value if isinstance(check.value, list) else [check]
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
-        return Step(node.line, {name: text for name, text in texts.items() if text}, state, lines, checked)
+        told = {name: text for name, text in texts.items() if text}
+        return Step(node.line, told, state, lines, checked, self._hints(pairs), self._code(pairs), self._beside(pairs))
+
+    def _hints(self, pairs: Mapping[str, _Node]) -> tuple[dict[str, str], ...]:
+        node = pairs.get("hints", _Node(0, []))
+        hints = node.value if isinstance(node.value, list) else [node]
+        if len(hints) > limits.LESSON_HINTS:
+            many = N_("there are {given} hints; a step may have at most {limit}.")
+            self.fault(node.named_at, "hints", many, given=len(hints), limit=limits.LESSON_HINTS)
+        return tuple(self._by_language(hint, "hints") for hint in hints)
+
+    def _code(self, pairs: Mapping[str, _Node]) -> CodeLines | None:
+        if "code" not in pairs:
+            return None
+        texts = _texts(self._pairs(pairs["code"], "code", {"file", "line"}))
+        try:
+            return code_lines(texts.get("file", ""), texts.get("line", ""))
+        except VisformerError as error:
+            self.faults.append(Fault(", ".join(texts.values()), error, pairs["code"].named_at))
+            return None
+
+    def _beside(self, pairs: Mapping[str, _Node]) -> str:
+        given = _texts(dict(pairs)).get("beside", "")
+        state, remarks = url_state.read({url_state.MODEL: given})
+        for remark in remarks:
+            self.faults.append(Fault(f"beside: {given}", remark.why, pairs["beside"].named_at))
+        return state.model
 
     def _text(self, pairs: Mapping[str, _Node], name: str, line: int) -> dict[str, str]:
-        """Read a text by language; a single text is used in every language."""
+        """Read a text; it may have to be there."""
         if name not in pairs:
             if name in _NEEDED:
                 self.fault(line, "", N_("“{name}” is missing."), name=name)
             return {}
-        node = pairs[name]
+        return self._by_language(pairs[name], name)
+
+    def _by_language(self, node: _Node, name: str) -> dict[str, str]:
+        """Read a text by language; a single text is used in every language."""
         if isinstance(node.value, str):
             texts = {i18n.ENGLISH: node}
         else:
             texts = self._pairs(node, name, {*i18n.languages()})
             if node.value == {}:
-                self.fault(node.named_at, name, N_("expected a text here."))
+                self.fault(node.named_at or node.line, name, N_("expected a text here."))
         return {language: self._line(text, name) for language, text in texts.items()}
 
     def _line(self, node: _Node, name: str) -> str:

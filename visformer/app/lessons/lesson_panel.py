@@ -15,7 +15,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.edits import editing, url_edits
-from visformer.app.lessons import lesson_file
+from visformer.app.lessons import hints, lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
@@ -41,7 +41,11 @@ _MENU = Slot("lesson_menu", False)
 _INVITATION = "lesson_start_here"
 _MOST = 12  # faults listed at once
 _SHORT = 40  # characters of a sentence that the text of a step quotes
-_SHIPPED = {url_state.SHIPPED: N_("Guided lesson"), url_state.SHORT: N_("Attention in three minutes")}
+_SHIPPED = {
+    url_state.SHIPPED: N_("Guided lesson"),
+    url_state.SHORT: N_("Attention in three minutes"),
+    url_state.FAULTS: N_("Find what is broken"),
+}
 
 
 def follow() -> None:
@@ -162,7 +166,7 @@ def panel(run: Run) -> bool:
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))
         else:
-            run.caption = _step(step, f"{number} / {count}")
+            run.caption = _step(step, f"{number} / {count}", (name, number))
             if not is_own and _sentence():
                 _tell_kept(lesson.steps, number)
     with st.bottom:
@@ -175,15 +179,17 @@ def _said(step: Step, name: str) -> str:
     return step.text(name, language())
 
 
-def _step(step: Step, place: str) -> str:
-    """Draw the text of a step; return what it says."""
+def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
+    """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says."""
     say, tried = _said(step, "say"), _said(step, "try")
-    _heading(place, _said(step, "title"))
+    with _heading(counted, _said(step, "title")):
+        hints.ask(step, place)
     st.text(say)
     if tried:
         with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
+    hints.tell(step, place)
     return say
 
 
@@ -228,10 +234,12 @@ def _begin_anew() -> None:
     _ASKS.set(True)
 
 
-def _heading(place: str, title: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_title"):
-        st.badge(place)
-        st.text(title, width="stretch")  # never markdown: a visitor may have written it
+def _heading(place: str, title: str) -> Any:
+    """Draw the heading; return the line that it stands in."""
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_title")
+    line.badge(place)
+    line.text(title, width="stretch")  # never markdown: a visitor may have written it
+    return line
 
 
 def _query(name: str) -> str:
