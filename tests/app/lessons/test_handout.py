@@ -62,6 +62,15 @@ def test_every_step_of_a_shipped_lesson_has_its_words_and_a_picture(shipped):
         assert PICTURE.search(section)
 
 
+def test_hints_and_the_answer_are_folded_in_a_handout():
+    told = "hints: [Look <up>., Look down.]\n    answer: It was the mask.\n    code: {file: masks.py, line: tril()}"
+    section = html_of(GOOD.replace("note: Wait.", told)).partition('<section id="2"')[2]
+    found = re.findall(r"<details><summary>(.*?)</summary>(.*?)</details>", section)
+    assert [name for name, _ in found] == ["Hint 1", "Hint 2", "Answer"]
+    assert found[0][1] == "<p>Look &lt;up&gt;.</p>"
+    assert found[2][1].startswith("<p>It was the mask.</p><pre>return torch.ones(n, n")
+
+
 def test_a_handout_is_small_and_self_contained(shipped):
     _lesson, _language, text = shipped
     assert len(text.encode()) < 1_500_000

@@ -58,6 +58,18 @@ def test_a_lesson_has_steps_with_texts_and_the_state_of_a_page():
     assert (two.state.lang, two.state.lesson, two.state.step) == ("", "", ""), "these do not belong to a step"
 
 
+def test_a_step_has_hints_an_answer_and_lines_of_our_own_code():
+    code = "code: {file: attention.py, line: softmax(dim}"
+    more = f"hints: [{{en: A, zh: 甲}}, B]\n    answer: C\n    {code}\n    beside: mini-gpt"
+    _, step = lesson_of(with_note(more)).steps
+    assert (step.hints_in("zh"), step.answer_in("zh"), step.beside) == (["甲", "B"], "C", "mini-gpt")
+    attention = (Path(vf.__file__).parent / "model" / "attention.py").read_text(encoding="utf-8").splitlines()
+    assert step.code.file == "visformer/model/attention.py"
+    assert len(step.code.numbers) == 2
+    assert step.code.text.splitlines() == [attention[number - 1].strip() for number in step.code.numbers]
+    assert all("softmax(dim=-1)" in line for line in step.code.text.splitlines())
+
+
 @pytest.mark.parametrize("page", ["docs/lessons.md", "docs/lessons.zh-CN.md"])
 def test_the_first_lesson_in_the_guide_has_no_faults(page):
     text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
@@ -106,6 +118,15 @@ FAULTS = [
     (with_note("check: {query: 1, key: 1, at_least: 2}"), ["line 10: at_least: 2: expected a share from"]),
     (with_note("check: {key: 1}"), ["line 10: check: “query, key” is missing."]),
     (with_note("check: {query: 1, key: 0}"), ["line 10: key: 0: expected a whole number of at least 1"]),
+    (with_note("hints: [A, B, C, D, E, F]"), ["line 10: hints: there are 6 hints; a step may have at most 5."]),
+    (with_note("hints: [{en: A}, {}]"), ["line 10: hints: expected a text here."]),
+    (with_note("code: {file: ../errors.py, line: class}"), ["line 10: ../errors.py, class: there is no such file in"]),
+    (
+        with_note("code: {file: masks.py, line: trill}"),
+        ["line 10: masks.py, trill: no line of"],
+    ),
+    (with_note("code: masks.py"), ["line 10: code: expected lines of the form"]),
+    (with_note("beside: broken-9"), ["line 10: beside: broken-9: There is no model 'broken-9'"]),
     (with_note("note: 'Wait."), ["line 12: this is not valid YAML"]),
     (GOOD + "---\na: b\n", ["line 13: a second lesson begins here; a file holds only one."]),
     (with_note("note: Wait\x07."), ["line 10: there is an unprintable character here."]),
@@ -218,6 +239,7 @@ def test_lessons_in_the_operators_folder_are_offered(tmp_path):
     (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")
     assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [
         url_state.SHORT,
+        url_state.FAULTS,
         url_state.SHIPPED,
         "my-own",
     ]
@@ -243,20 +265,21 @@ def trace():
 
 def texts_of(lesson):
     """Return every text of a lesson, by language."""
-    return [lesson.title, lesson.learnt, *(text for step in lesson.steps for text in step.texts.values())]
+    steps = (text for step in lesson.steps for text in (*step.texts.values(), *step.hints))
+    return [lesson.title, lesson.learnt, *steps]
 
 
-@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT])
+@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT, url_state.FAULTS])
 def test_a_shipped_lesson_has_all_texts_in_both_languages(name):
     lesson = lesson_file.load(name)
     for step in lesson.steps:
-        assert {*step.texts} == {"title", "say", "try", "note"}
+        assert {*step.texts} - {"answer"} == {"title", "say", "try", "note"}
     for text in texts_of(lesson):
         assert {*text} == {*i18n.languages()}
         assert re.search("[一-鿿]", text["zh"])
 
 
-@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT])
+@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT, url_state.FAULTS])
 def test_a_shipped_lesson_speaks_of_no_place_that_a_phone_or_a_file_does_not_have(name):
     """What is beside something on a wide screen is below it on a phone."""
     elsewhere = re.compile(r"(?i)\bon the (left|right)\b|\bbelow the picture\b|[左右]边(的小图|是一个)|图的下方")
@@ -320,3 +343,11 @@ def test_the_shipped_lesson_names_the_two_longest_vectors_of_the_block(shipped, 
     for language in i18n.languages():
         note = shipped.steps[7].text("note", language)
         assert "36" in note and "44" in note
+
+
+def test_the_lesson_on_faults_asks_for_one_model_after_the_other_with_three_hints_and_a_line_of_code():
+    steps = lesson_file.load(url_state.FAULTS).steps
+    assert [step.state.model for step in steps] == [f"broken-{n}" for n in range(1, 9)]
+    for step in steps:
+        assert len(step.hints) == 3
+        assert step.texts["answer"] and step.code and step.beside

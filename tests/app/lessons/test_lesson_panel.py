@@ -26,7 +26,7 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_OPENED
 from visformer.web.panels import Click
 
-SHIPPED_NAMES = (url_state.SHIPPED, url_state.SHORT)
+SHIPPED_NAMES = (url_state.SHIPPED, url_state.SHORT, url_state.FAULTS)
 SHIPPED, SHORT = (lesson_file.load(name) for name in (url_state.SHIPPED, url_state.SHORT))
 NUMBERS = range(1, len(SHIPPED.steps) + 1)
 
@@ -366,3 +366,48 @@ def test_files_are_named_after_their_lesson(new_app, monkeypatch, lesson, langua
     assert lesson_panel._lesson(lesson).title_in(language) in texts(app)
     (uploader,) = app.get("file_uploader")
     assert "40 kB" in uploader.label
+
+
+FAULTS = lesson_file.load(url_state.FAULTS)
+
+
+@pytest.mark.parametrize("number", range(1, len(FAULTS.steps) + 1))
+def test_every_step_of_the_lesson_on_faults_opens_with_its_model_and_without_remarks(new_app, number):
+    app, step = new_app(lesson=url_state.FAULTS, step=str(number)), FAULTS.steps[number - 1]
+    assert not app.exception and not app.error
+    assert app.session_state["remarks"] == []
+    assert (app.session_state["page"], app.session_state[boxes.MODEL]) == (step.state.page, f"broken-{number}")
+    assert {step.text(name, "en") for name in ("title", "say", "try")} <= {*texts(app)}
+    assert not {*step.hints_in("en"), step.answer_in("en")} & {*texts(app)}, "they open one after another"
+
+
+def test_hints_open_one_after_another_and_the_answer_in_their_place(new_app):
+    app, step = new_app(lesson=url_state.FAULTS, step="4"), FAULTS.steps[3]
+    hints = step.hints_in("en")
+    for number in (1, 2, 3):
+        assert button(app, f"Hint {number}")
+        click(app, "lesson_hint")
+        assert [text for text in texts(app) if text in hints] == hints[:number]
+    assert "lesson_hint" not in {one.key for one in app.button}
+    click(app, "lesson_answer")
+    assert step.answer_in("en") in texts(app) and not {*hints} & {*texts(app)}
+    (code,) = app.code
+    assert code.value == step.code.text and code.value.count("softmax(dim=-1)") == 2
+    assert "visformer/model/attention.py, line" in " ".join(captions(app))
+
+
+def test_the_answer_shows_the_same_page_with_the_sound_model_and_back(new_app):
+    app = new_app(lesson=url_state.FAULTS, step="1")
+    click(app, "lesson_answer")
+    for model, other in (("en-zh", "broken-1"), ("broken-1", "en-zh")):
+        click(app, "lesson_beside")
+        assert app.session_state[boxes.MODEL] == model
+        assert lesson_bar(app)["at"] == 1 and not app.error
+        assert button(app, f"The same page with {other}")
+    open_step(app, 2)
+    assert "lesson_hint" in {one.key for one in app.button}, "the next step begins with all hints closed"
+
+
+def test_a_step_without_hints_has_no_buttons_for_them(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="4")
+    assert not {"lesson_hint", "lesson_answer"} & {one.key for one in app.button}

@@ -83,7 +83,7 @@ def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] 
 def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
     draw = {EXPLORER: _explorer, "tokens": _tokens}.get(step.state.page, _pictures)
     title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
-    parts, answer = tuple(draw(step.state, language, model_of)), step.text("answer", language)
+    parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)
     return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")
 
 

@@ -17,7 +17,7 @@ def ask(step: Step, place: tuple[str, int]) -> None:
     _, count, opened = gettext(), len(step.hints), _opened(place)
     if opened < count:
         _button(_("Hint {n}").format(n=opened + 1), "lesson_hint", place, opened + 1)
-    if step.text("answer", language()) and opened <= count:
+    if step.answer_in(language()) and opened <= count:
         _button(_("Answer"), "lesson_answer", place, count + 1)
 
 
@@ -25,7 +25,7 @@ def tell(step: Step, place: tuple[str, int]) -> None:
     """Draw the hints that are open, or the answer in their place."""
     hints, opened = step.hints_in(language()), _opened(place)
     if opened > len(hints):
-        _answer(step, step.text("answer", language()))
+        _answer(step, step.answer_in(language()))
         return
     for number, hint in enumerate(hints[:opened], 1):
         _line(gettext()("Hint {n}").format(n=number), hint, "blue")
@@ -59,4 +59,4 @@ def _answer(step: Step, answer: str) -> None:
             said = _("The same page with {model}").format(model=label(other))
             st.button(said, key="lesson_beside", on_click=boxes.MODEL_BOX.set, args=(other,))
     if step.code is not None:
-        st.code(step.code.text, language="python")
+        st.code(step.code.text, language="python", wrap_lines=True)

@@ -91,6 +91,10 @@ class Step:
         """Return a text in this language, else in the first that it has; "" if there is none."""
         return _in(self.texts.get(name, {}), language)
 
+    def answer_in(self, language: str) -> str:
+        """Return the answer in this language, else in the first that it has; "" if there is none."""
+        return _in(self.texts.get("answer", {}), language)
+
     def hints_in(self, language: str) -> list[str]:
         """Return the hints in this language, else in the first that each has."""
         return [_in(hint, language) for hint in self.hints]
