@@ -64,3 +64,19 @@ def test_outputs_agree_with_the_text(executed):
     assert min(trained, silenced) > 0.9, "other heads find the name too"
     assert "has shape (4, 4, 4); expected (head, query, key) = (any, 3, 3)" in output_of(executed, "words[:-1]").text
     assert len(eval(output_of(executed, "vf.export.save").data["text/plain"])) == 6
+
+
+def test_the_exercise_tells_a_check_that_finds_a_fault_from_one_that_does_not(executed):
+    assert output_of(executed, "def test(").text.startswith("1 of 7 found: broken-1 memory_is_read")
+    assert output_of(executed, "def future_is_hidden").text.startswith("7 of 7 found")
+    (cell,) = (cell for cell in executed.cells if "def future_is_hidden" in cell.source)
+    assert cell.metadata["jupyter"]["source_hidden"], "our own checks are folded"
+    (test,) = (
+        cell.source.partition("\n\n\ntest(")[0] for cell in executed.cells if cell.source.startswith("def test(")
+    )
+    given = {"traces": {"en-zh": 1, "broken-2": 2}, "names": ["en-zh", "broken-2"]}
+    exec(test, given)
+    given["test"]({"broken-2": lambda trace: trace < 2})
+    for wrong in (lambda trace: True, lambda trace: False, lambda trace: trace > 1):
+        with pytest.raises(AssertionError, match="it should for broken-2 alone"):
+            given["test"]({"broken-2": wrong})
