@@ -71,11 +71,9 @@ def test_the_exercise_tells_a_check_that_finds_a_fault_from_one_that_does_not(ex
     assert output_of(executed, "def future_is_hidden").text.startswith("7 of 7 found")
     (cell,) = (cell for cell in executed.cells if "def future_is_hidden" in cell.source)
     assert cell.metadata["jupyter"]["source_hidden"], "our own checks are folded"
-    (test,) = (
-        cell.source.partition("\n\n\ntest(")[0] for cell in executed.cells if cell.source.startswith("def test(")
-    )
+    (test,) = (cell.source for cell in executed.cells if cell.source.startswith("def test("))
     given = {"traces": {"en-zh": 1, "broken-2": 2}, "names": ["en-zh", "broken-2"]}
-    exec(test, given)
+    exec(test.partition("\n\n\ntest(")[0], given)
     given["test"]({"broken-2": lambda trace: trace < 2})
     for wrong in (lambda trace: True, lambda trace: False, lambda trace: trace > 1):
         with pytest.raises(AssertionError, match="it should for broken-2 alone"):

@@ -1,5 +1,7 @@
 """The hints of a lesson's step, which open one after another, and its answer."""
 
+from typing import Literal
+
 import streamlit as st
 
 from visformer.app.lessons.lesson_file import Step
@@ -40,7 +42,7 @@ def _button(label: str, key: str, place: tuple[str, int], opens: int) -> None:
     st.button(label, key=key, on_click=_OPENED.set, args=((place, opens),))
 
 
-def _line(name: str, text: str, color: str) -> None:
+def _line(name: str, text: str, color: Literal["blue", "orange"]) -> None:
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key=f"lesson_told_{name}"):
         st.badge(name, color=color)
         st.text(text, width="stretch")  # never markdown: a visitor may have written it
