@@ -388,8 +388,12 @@ def test_hints_open_one_after_another_and_the_answer_in_their_place(new_app):
         assert button(app, f"Hint {number}")
         click(app, "lesson_hint")
         assert [text for text in texts(app) if text in hints] == hints[:number]
+        assert app.session_state["run"].caption == hints[number - 1], "a presentation shows the last one"
+        assert app.session_state["run"].steps.has_more
     assert "lesson_hint" not in {one.key for one in app.button}
     click(app, "lesson_answer")
+    assert app.session_state["run"].caption == step.answer_in("en")
+    assert not app.session_state["run"].steps.has_more
     assert step.answer_in("en") in texts(app) and not {*hints} & {*texts(app)}
     (code,) = app.code
     assert code.value == step.code.text and code.value.count("softmax(dim=-1)") == 2

@@ -23,14 +23,21 @@ def ask(step: Step, place: tuple[str, int]) -> None:
         _button(_("Answer"), "lesson_answer", place, count + 1)
 
 
-def tell(step: Step, place: tuple[str, int]) -> None:
-    """Draw the hints that are open, or the answer in their place."""
+def tell(step: Step, place: tuple[str, int]) -> str:
+    """Draw the hints that are open, or the answer in their place; return the last of them, "" if there is none."""
     hints, opened = step.hints_in(language()), _opened(place)
     if opened > len(hints):
-        _answer(step, step.answer_in(language()))
-        return
+        answer = step.answer_in(language())
+        _answer(step, answer)
+        return answer
     for number, hint in enumerate(hints[:opened], 1):
         _line(gettext()("Hint {n}").format(n=number), hint, "blue")
+    return hints[opened - 1] if opened else ""
+
+
+def has_more(step: Step, place: tuple[str, int]) -> bool:
+    """Whether a hint or the answer is not shown yet."""
+    return _opened(place) < len(step.hints) + bool(step.answer_in(language()))
 
 
 def _opened(place: tuple[str, int]) -> int:

@@ -161,7 +161,8 @@ def panel(run: Run) -> bool:
         walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
     else:
         title, task, note = (_said(step, name) for name in ("title", "try", "note"))
-        walk.guide(place=f"{number}/{count}", title=title, task=task, note=note)
+        has_more = hints.has_more(step, (name, number))
+        walk.guide(place=f"{number}/{count}", title=title, task=task, note=note, has_more=has_more)
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))
@@ -180,7 +181,7 @@ def _said(step: Step, name: str) -> str:
 
 
 def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
-    """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says."""
+    """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says last."""
     say, tried = _said(step, "say"), _said(step, "try")
     with _heading(counted, _said(step, "title")):
         hints.ask(step, place)
@@ -189,8 +190,7 @@ def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
         with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
-    hints.tell(step, place)
-    return say
+    return hints.tell(step, place) or say
 
 
 def _tell_kept(steps: Sequence[Step], number: int) -> None:

@@ -56,7 +56,9 @@ def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
         offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
 
 
-def guide(*, place: str, title: str, task: str = "", note: str = "", is_over: bool = False) -> None:
+def guide(
+    *, place: str, title: str, task: str = "", note: str = "", has_more: bool = False, is_over: bool = False
+) -> None:
     """Leave the keys that turn steps to the lesson that is open.
 
     Args:
@@ -64,11 +66,12 @@ def guide(*, place: str, title: str, task: str = "", note: str = "", is_over: bo
         title: the title of the step.
         task: what the step lets one try.
         note: for the presenter alone, unless the presenter typed one.
+        has_more: whether it has a hint or an answer that is not shown yet.
         is_over: whether the closing card is shown, which has no picture.
     """
     steps = run.current().steps
     steps.is_guided, steps.places, steps.note = True, [place], note
-    steps.title, steps.task, steps.is_over = title, task, is_over
+    steps.title, steps.task, steps.has_more, steps.is_over = title, task, has_more, is_over
 
 
 def take(direction: int) -> bool:

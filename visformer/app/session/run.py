@@ -35,6 +35,7 @@ class Steps:
     note: str = ""  # for the presenter alone
     title: str = ""  # of the lesson's step
     task: str = ""  # what it lets one try
+    has_more: bool = False  # whether it has a hint or an answer to show
     is_over: bool = False  # whether the lesson's closing card is shown: text alone
 
     @property

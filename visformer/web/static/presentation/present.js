@@ -44,10 +44,11 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
  * @param {{sheet: string, body: () => ?HTMLElement, pictures: () => HTMLElement[], onStep: (direction: number) => void,
- *   onTurn: (direction: number) => void, onAsk: (what: string) => void, onType: (sentence: string) => void,
+ *   onTurn: (direction: number) => void, onMore: () => void, onAsk: (what: string) => void, onType: (sentence: string) => void,
  *   onRoom: (key: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it;
- *   onStep: called for another step of the page, onTurn: for one of the lesson that guides through the pages
+ *   onStep: called for another step of the page, onTurn: for one of the lesson that guides through the pages;
+ *   onMore: called for its next hint or answer
  */
 export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
@@ -233,6 +234,7 @@ class Presentation {
     if (key === "?") return STATE.code ? null : () => this.showHelp(!this.help.open)
     if (key === "n") return STATE.code ? null : () => this.toggleNote() // the code covers it
     if (key === "t") return this.canType ? () => this.type(true) : null
+    if (key === "h") return this.data.guided ? () => this.host.onMore() : null
     if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
