@@ -31,7 +31,7 @@ WITHOUT_PICTURE = {
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
-MAX_KILOBYTES = {"one picture": 150, "all pictures": 2600}
+MAX_KILOBYTES = {"one picture": 150, "all pictures": 2500}
 
 
 def text_of(page):
