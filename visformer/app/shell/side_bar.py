@@ -19,6 +19,7 @@ from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
+from visformer.pictures.registry.picture import SECTIONS
 from visformer.system import settings
 
 _NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
@@ -46,8 +47,8 @@ def draw(sections: Sections) -> None:
         with st.container(key="brand"):
             st.header("Visformer", anchor=False)
         lesson_panel.entry()
-        for title, pages in sections.items():
-            with st.container(gap="xsmall"):  # less, and the links overlap
+        for name, (title, pages) in zip(SECTIONS, sections.items(), strict=True):
+            with st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
                 st.caption(title)
                 for page in pages:
                     st.page_link(page, query_params=link)
