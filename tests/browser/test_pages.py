@@ -43,7 +43,7 @@ def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_ap
         go_to(page, declared.title)
         # A text so long is measured on a click only.
         shown = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"
-        page.locator(f"{shown}, .st-key-effects_measure").first.wait_for()
+        page.locator(f"{shown}, .st-key-effects_measure, .vf-learning .vf-play").first.wait_for()
         if declared.has_sentence:
             expect(page.get_by_label("Sentence", exact=True)).to_have_value(HOSTILE)
         else:
