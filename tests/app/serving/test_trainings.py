@@ -65,6 +65,8 @@ def test_only_so_many_run_at_a_time(started):
     until(lambda: started.last("visitor 0").state == "paused" or started.last("visitor 0").moments)
     started.pause(started.last("visitor 0"))
     started.start("one more", [Recipe("sort")], session="", speed=20)
+    with pytest.raises(BusyError, match="4 models are being trained"):
+        started.play(started.last("visitor 0"))
 
 
 def test_only_so_many_are_kept(started):

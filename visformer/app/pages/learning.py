@@ -128,7 +128,10 @@ def _act(act: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
     elif what == "start":
         _BEGINS.set(True)
     elif found is not None and what == "play":
-        RUNS.play(found)
+        try:
+            RUNS.play(found)
+        except VisformerError as problem:
+            _PROBLEM.set(problem)
     elif found is not None and what == "pause":
         RUNS.pause(found)
     elif found is not None and what == "step":

@@ -14,7 +14,7 @@ _TRAININGS: "dict[str, list[Training]]" = {}
 """By the id of their run; the server decides which to drop."""
 
 Moments = list[list[Moment]]
-"""Of each training of a run, those since the last call."""
+"""The moments since the last call, a list for each training of a run."""
 
 
 def prepare() -> None:

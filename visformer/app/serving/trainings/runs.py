@@ -143,10 +143,7 @@ class Runs:
             before = self._runs.pop(owner, None)
             if before is not None:
                 self._end(before)
-            if sum(run.is_active for run in self._runs.values()) >= limits.TRAININGS:
-                raise BusyError(
-                    N_("{n} models are being trained here right now: try again in a few seconds."), n=limits.TRAININGS
-                )
+            self._require_place()
             run = Run(f"run{next(_NUMBERS)}", tuple(recipes), session, speed=speed)
             self._runs[owner] = run
             idle = [name for name, each in self._runs.items() if not each.is_active]
@@ -156,10 +153,22 @@ class Runs:
         return run
 
     def play(self, run: Run) -> None:
-        """Go on with a run that is paused."""
-        if run.state == "paused":
-            run.state = "playing"
-            run.has_turned.set()
+        """Go on with a run that is paused.
+
+        Raises:
+            BusyError: as many runs as there may be are being trained.
+        """
+        with self._lock:
+            if run.state == "paused":
+                self._require_place()
+                run.state = "playing"
+                run.has_turned.set()
+
+    def _require_place(self) -> None:
+        if sum(run.is_active for run in self._runs.values()) >= limits.TRAININGS:
+            raise BusyError(
+                N_("{n} models are being trained here right now: try again in a few seconds."), n=limits.TRAININGS
+            )
 
     def pause(self, run: Run) -> None:
         """Pause a run."""
