@@ -40,6 +40,34 @@ def changed(page, before):
     return shown(page)
 
 
+RENAMED = """
+  const rename = (known, link) => m.default({ data: new TextEncoder().encode(JSON.stringify({ known, link })) })
+  const seen = []
+  history.replaceState({}, "", "/masks?text=a%20b")
+  dispatchEvent(new PopStateEvent("popstate"))
+  for (const [known, link] of args.renamed) {
+    rename(known, link)
+    seen.push(location.pathname + location.search)
+  }
+  history.replaceState({}, "", "/")
+  return seen
+"""
+
+
+def test_a_run_renames_only_the_entry_that_it_shows(bare):
+    """Who has pressed Back meanwhile is at another entry, of the same page or of another."""
+    renamed = [
+        ("text=other", "masks?text=other&v=2"),
+        ("text=a+b", "attention?text=a+b&v=2"),
+        ("text=a+b", "masks?text=a+b&v=2"),
+        ("text=other", "masks?text=other&v=2"),
+        ("text=a+b", "masks?text=a+b&v=2&head=3"),
+    ]
+    first, named, then = "/masks?text=a%20b", "/masks?text=a+b&v=2", "/masks?text=a+b&v=2&head=3"
+    seen = bare.run("streamlit/address.js", RENAMED, {"renamed": renamed})
+    assert seen == [first, first, named, named, then]
+
+
 def test_eight_changes_over_four_pages_come_back_one_by_one(open_app):
     page = open_app()
     seen = [shown(page)]

@@ -1,4 +1,4 @@
-"""Runs that the browser's Back and Forward ask for.
+"""The browser's history: the entry that a run shows, and whether Back or Forward led to it.
 
 A visitor loses: after Back, the page and the sentence of the address, in place of which those of the next entry stay.
 """
@@ -12,6 +12,12 @@ def is_back_or_forward() -> bool:
     """Whether the browser asked for this run to show another entry of its history."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
+
+
+def entry() -> str:
+    """Return the query of the entry of the browser's history that this run shows, as the browser sent it."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.query_string if context else ""
 
 
 def page() -> str | None:

@@ -1,4 +1,12 @@
-/** Links inside the app. A page that the server opens by itself would get two entries of the browser's history. */
+/** The browser's history. A page that the server opens by itself would get two entries. */
+
+/** The entry that is shown. known: the query with which the browser came to it, by which the server knows it. */
+export const ENTRY = (globalThis[Symbol.for("visformer.entry")] ??= watched({ known: location.search }))
+
+function watched(entry) {
+  addEventListener("popstate", () => (entry.known = location.search))
+  return entry
+}
 
 /** Open an address, relative to the page's, as Forward would: one entry, and Streamlit asks the server for its state. */
 export function open(link) {
