@@ -1,4 +1,4 @@
-"""The load test: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--hostile 10] [--json FILE]``."""
+"""The load test: ``python -m benchmarks.load [--sessions 60] [--minutes 5] [--hostile 10] [--training]``."""
 
 import argparse
 import asyncio
@@ -7,9 +7,10 @@ import re
 import tempfile
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from benchmarks.load.plan import Task, tasks
 from benchmarks.load.replicas import Site, wait_until_ready
 from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
+from benchmarks.load.trainer import watch_trainings
 
 ASGI = replace(browser.APP, command="visformer.app.serving run asgi.py")
 INTERVAL = 5.0
@@ -29,14 +31,18 @@ INTERVAL = 5.0
 GOAL = 3.0
 """Limit of the crowd's 95th percentile of Enter to picture, as a multiple of the lone visitor's."""
 
-HOSTILE_GOAL = 2.0
-"""Limit of the same with hostile visitors among the others, as a multiple of that without them."""
+GOALS_BESIDE = {"hostile": 2.0, "training": 1.5}
+"""Limits of the same with hostile visitors, or one who watches trainings, as multiples of that without them."""
 
 MOST_MEMORY = 2000
-"""Limit of the memory of the server and its processes, in MB, with hostile visitors."""
+"""Limit of the memory of the server and its processes, in MB, with others beside the room."""
 
 MOST_REJECTED = 0.01
 _METRIC = re.compile(r'^(\w+)(?:\{\w+="([^"]*)"\})? ([-+.\deE]+)$', re.MULTILINE)
+
+
+Company = Callable[[str, asyncio.Barrier, asyncio.Event], Awaitable[Any]]
+"""What goes on at an address from when everybody is there until the others are done; returns what was done."""
 
 
 class Watch:
@@ -117,9 +123,10 @@ async def _room(
     )
 
 
-async def _attacked(
-    address: str, watch: Watch, hostile: int, planned: Sequence[Task], looked_up: Mapping[str, Expected]
+async def _beside(
+    address: str, watch: Watch, planned: Sequence[Task], looked_up: Mapping[str, Expected], company: Company
 ) -> list[Any]:
+    """Let the crowd do its tasks beside company, which stays until they are done."""
     everybody, over = asyncio.Barrier(2), asyncio.Event()
 
     async def others() -> Outcome:
@@ -128,7 +135,17 @@ async def _attacked(
         finally:
             over.set()
 
-    return await _watched(watch, others(), attack(address, hostile, everybody, over))
+    return await _watched(watch, others(), company(address, everybody, over))
+
+
+def _companies(options: argparse.Namespace) -> dict[str, Company]:
+    """Return who else is there, by the name of the goal."""
+    companies: dict[str, Company] = {}
+    if options.hostile:
+        companies["hostile"] = partial(attack, number=options.hostile)
+    if options.training:
+        companies["training"] = watch_trainings
+    return companies
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -145,12 +162,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             print("The lone visitor has done its tasks.", flush=True)
         with _served(places[1], replicas=options.replicas) as (address, watch):
             many, seen = asyncio.run(_room(address, watch, by_session, by_tab, looked_up))
-        attacked = {}
-        if options.hostile:
-            places.append(Path(folder) / "hostile")
-            with _served(places[2], replicas=options.replicas) as (address, among):
-                others, done = asyncio.run(_attacked(address, among, options.hostile, by_session, looked_up))
-            attacked = {"others": others.as_json(), "attacks": dict(done), "server": among.as_json()}
+        beside = {}
+        for name, company in _companies(options).items():
+            places.append(Path(folder) / name)
+            with _served(places[-1], replicas=options.replicas) as (address, among):
+                others, done = asyncio.run(_beside(address, among, by_session, looked_up, company))
+            beside[name] = {"others": others.as_json(), "done": dict(done), "server": among.as_json()}
         logged = "".join(log.read_text() for place in places for log in place.glob("*.log"))
     return {
         "plan": {
@@ -164,7 +181,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "sessions": many.as_json(),
         "tabs": seen.as_json(),
         "server": watch.as_json(),
-        "with hostile visitors": attacked,
+        "beside": beside,
         "sentences in the log": sum(task.sentence in logged for task in planned),
         "errors in the log": [text[:3000] for text in logged.split("Traceback")[1:]],
     }
@@ -180,7 +197,7 @@ def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     half, last = memory[len(memory) // 2], memory[-1]
     logged = result["errors in the log"]
     return [
-        *_hostile_verdicts(result),
+        *_verdicts_beside(result),
         ("nothing wrong, no result of another's", f"{wrong} wrong", wrong == 0),
         ("no error in the server's log", f"{len(logged)}", not logged),
         ("nothing typed in the server's log", f"{result['sentences in the log']}", not result["sentences in the log"]),
@@ -190,26 +207,22 @@ def verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def _hostile_verdicts(result: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    attacked = result["with hostile visitors"]
-    if not attacked:
-        return []
-    others, memory = attacked["others"], max(attacked["server"]["memory, MB"])
-    ratio = others["Enter to picture"]["p95"] / result["sessions"]["Enter to picture"]["p95"]
-    wrong = sum(others["wrong"].values()) + others["rejected"]
-    return [
-        (f"hostile: p95 of the others at most {HOSTILE_GOAL:.0f} times", f"{ratio:.2f} times", ratio <= HOSTILE_GOAL),
-        (f"hostile: memory at most {MOST_MEMORY} MB", f"{memory} MB", memory <= MOST_MEMORY),
-        ("hostile: the others see no error", f"{wrong} errors", wrong == 0),
-    ]
+def _verdicts_beside(result: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    for name, seen in result["beside"].items():
+        others, memory = seen["others"], max(seen["server"]["memory, MB"])
+        ratio = others["Enter to picture"]["p95"] / result["sessions"]["Enter to picture"]["p95"]
+        wrong = sum(others["wrong"].values()) + others["rejected"]
+        goal = GOALS_BESIDE[name]
+        yield f"{name}: p95 of the others at most {goal} times", f"{ratio:.2f} times", ratio <= goal
+        yield f"{name}: memory at most {MOST_MEMORY} MB", f"{memory} MB", memory <= MOST_MEMORY
+        yield f"{name}: the others see no error", f"{wrong} errors", wrong == 0
 
 
 def report(result: Mapping[str, Any]) -> str:
     """Format the results as a table."""
     lines = ["                       n    p50 ms   p95 ms   p99 ms   max ms   per s"]
     people = {name: result[name] for name in ("lone visitor", "sessions", "tabs")}
-    if attacked := result["with hostile visitors"]:
-        people["among hostile"] = attacked["others"]
+    people |= {f"beside {name}": seen["others"] for name, seen in result["beside"].items()}
     for name, who in people.items():
         times = who["Enter to picture"]
         cells = "".join(f"{times.get(q, float('nan')):9.1f}" for q in ("p50", "p95", "p99", "max"))
@@ -227,8 +240,8 @@ def report(result: Mapping[str, Any]) -> str:
         lines.append(f"{'met   ' if met else 'MISSED'}  {goal}: {measured}")
     for name, who in people.items():
         lines += [f"  {name}: {n} x {what}" for what, n in who["wrong"].items()]
-    if attacked:
-        lines += [f"  attacks: {n} x {what}" for what, n in sorted(attacked["attacks"].items())]
+    for name, seen in result["beside"].items():
+        lines += [f"  {name}: {n} x {what}" for what, n in sorted(seen["done"].items())]
     if logged := result["errors in the log"]:
         lines.append(f"\nThe first error in the server's log:\nTraceback{logged[0]}")
     return "\n".join(lines)
@@ -241,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tabs", type=int, default=3, help="additional tabs of Chromium")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--hostile", type=int, default=0, help="once more with so many hostile visitors among them")
+    parser.add_argument("--training", action="store_true", help="once more beside trainings, best with --tabs 0")
     parser.add_argument(
         "--lone", type=float, default=5.0, help="minutes of the list that the lone visitor works through"
     )

@@ -111,7 +111,7 @@ async def _uploads(visitor: Hostile) -> None:
 ATTACKS: Any = (_masks, _untrained, _beams, _exports, _lesson, _long, _uploads)
 
 
-async def attack(address: str, number: int, everybody: asyncio.Barrier, over: asyncio.Event) -> Counter[str]:
+async def attack(address: str, everybody: asyncio.Barrier, over: asyncio.Event, *, number: int) -> Counter[str]:
     """Let so many visitors attack until the others are done; returns what they did, and how often it was answered."""
     done: Counter[str] = Counter()
     await everybody.wait()

@@ -108,9 +108,10 @@ class Visitor:
     def _widget(self, key: str) -> str:
         return self._widgets[key]
 
-    async def _run(self, *changed: WidgetState, path: str = "") -> Answer:
+    async def _run(self, *changed: WidgetState, path: str = "", fragment: str = "") -> Answer:
         message = BackMsg()
         state = message.rerun_script
+        state.fragment_id = fragment
         state.query_string, state.page_script_hash, state.page_name = self.query, self._page, path
         self._states.update({widget.id: widget for widget in changed})
         state.widget_states.widgets.extend(self._states.values())
@@ -119,6 +120,8 @@ class Visitor:
         assert self._socket is not None
         begin = time.perf_counter()
         await self._socket.send(message.SerializeToString())
+        if not fragment:  # all of the page is drawn anew
+            self._widgets = {}
         try:
             return await asyncio.wait_for(self._answer(begin), TIMEOUT)
         except TimeoutError:
@@ -126,7 +129,7 @@ class Visitor:
 
     async def _answer(self, begin: float) -> Answer:
         assert self._socket is not None
-        answer, latest, self._widgets = Answer(), b"", {}
+        answer, latest = Answer(), b""
         self._runs += 1
         async for data in self._socket:
             assert isinstance(data, bytes)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.load.__main__ import Watch, _hostile_verdicts
+from benchmarks.load.__main__ import Watch, _verdicts_beside
 from benchmarks.load.expected import Expected, Picture, expected
 from benchmarks.load.plan import tasks
 from benchmarks.load.replicas import ROOT, free_port
@@ -189,14 +189,18 @@ def test_weights_that_disappear_make_a_server_unready_until_they_are_back(tmp_pa
         assert health(server.address) == (200, "ready")
 
 
-def test_the_load_test_compares_visitors_with_and_without_hostile_ones():
+def test_the_load_test_compares_visitors_with_and_without_others_beside_them():
     times = {"p95": 0.2, "n": 9}
-    result = {"sessions": {"Enter to picture": times}, "with hostile visitors": {}}
-    assert _hostile_verdicts(result) == []
-    others = {"Enter to picture": {"p95": 0.5}, "wrong": {"no answer": 1}, "rejected": 2}
-    result["with hostile visitors"] = {"others": others, "server": {"memory, MB": [900, 2001, 1000]}}
-    assert [(value, met) for _, value, met in _hostile_verdicts(result)] == [
-        ("2.50 times", False),
+    result = {"sessions": {"Enter to picture": times}, "beside": {}}
+    assert [*_verdicts_beside(result)] == []
+    others = {"Enter to picture": {"p95": 0.35}, "wrong": {"no answer": 1}, "rejected": 2}
+    seen = {"others": others, "server": {"memory, MB": [900, 2001, 1000]}}
+    result["beside"] = {"hostile": seen, "training": seen}
+    assert [(value, met) for _, value, met in _verdicts_beside(result)] == [
+        ("1.75 times", True),
+        ("2001 MB", False),
+        ("3 errors", False),
+        ("1.75 times", False),
         ("2001 MB", False),
         ("3 errors", False),
     ]
