@@ -19,8 +19,8 @@ class Trainer(Visitor):
         message = super()._resolved(message)
         if message.WhichOneof("type") == "auto_rerun":
             self._again = message.auto_rerun.fragment_id, message.auto_rerun.interval
-        elif message.WhichOneof("type") == "new_session" and not message.new_session.fragment_ids_this_run:
-            self._again = None
+        elif message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            self._again = None  # all of the page is drawn anew
         return message
 
     async def act(self, what: str) -> None:
