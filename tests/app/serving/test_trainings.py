@@ -1,6 +1,7 @@
 """Runs of trainings: few at a time, in turn, until they are over or nobody watches; a killed process ends them."""
 
 import time
+from functools import partial
 
 import pytest
 
@@ -112,3 +113,20 @@ def test_a_run_moves_into_the_room_of_its_presenter(started):
     started.share("me", "room")
     assert started.last("room") is run
     assert started.last("me") is None
+
+
+def test_a_run_whose_visitor_has_left_belongs_to_who_opens_the_same(started):
+    """After a reload the visitor is a new session; a room outlives the session of its presenter."""
+    sort, there = [Recipe("sort")], {"me"}
+    run = started.start("me", sort, session="me", speed=20)
+    takes = partial(started.adopt, session="you", is_there=lambda name: name in there)
+    takes("you", sort)
+    assert started.last("you") is None, "its visitor is there"
+    there.clear()
+    takes("you", [Recipe("copy")])
+    assert started.last("you") is None, "it trains something else"
+    takes("you", sort)
+    assert started.last("you") is run and run.session == "you"
+    started.share("you", "room")
+    takes("other", sort)
+    assert started.last("other") is None, "it is the room's"

@@ -11,7 +11,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
 from visformer.app.session import address, boxes, run, visit
 from visformer.app.session.slots import Slot, widget_key
-from visformer.app.streamlit_private.other_sessions import own_session
+from visformer.app.streamlit_private.other_sessions import is_connected, own_session
 from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
@@ -54,6 +54,7 @@ def draw() -> None:
     if _BEGINS.pop():
         _start(recipes)
     _SENT.clear()  # all of it is sent to a page that is drawn anew
+    RUNS.adopt(following.owner(), recipes, session=own_session(), is_there=is_connected)
     found = RUNS.of(following.owner(), recipes)
     is_watched = found is not None and found.is_active
     st.fragment(_live, run_every=REDRAWN if is_watched else None)(recipes, is_watched)

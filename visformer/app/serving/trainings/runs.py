@@ -132,6 +132,17 @@ class Runs:
             if owner in self._runs and room not in self._runs:
                 self._runs[room] = self._runs.pop(owner)
 
+    def adopt(self, owner: str, recipes: Sequence[Recipe], *, session: str, is_there: Callable[[str], bool]) -> None:
+        """Give an owner who has no run one of these recipes whose visitor has left: a reload makes a new session."""
+        with self._lock:
+            if owner in self._runs:
+                return
+            for name, run in reversed(self._runs.items()):
+                if run.recipes == tuple(recipes) and name == run.session and not is_there(name):
+                    self._runs[owner] = self._runs.pop(name)
+                    run.session = session
+                    return
+
     def start(self, owner: str, recipes: Sequence[Recipe], *, session: str, speed: int = 0) -> Run:
         """Start a run in place of the owner's last one.
 
