@@ -66,6 +66,11 @@ def model_of(name: str) -> tuple[str, int | None]:
     return (name, None) if match is None else (match[1], int(match[2]))
 
 
+def moment_name(name: str, moment: int) -> str:
+    """Return the name of a moment of a model's training, see :func:`model_of`."""
+    return f"{name}@{moment}"
+
+
 def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]:
     """Return the model's name, the number of the moment (None: neither name nor argument has one), and the moment.
 

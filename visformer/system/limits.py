@@ -102,7 +102,7 @@ OWN_KEPT_BYTES = limit(
     N_("on one's own machine, where models with a billion parameters may be tried"),
 )
 BENCHES = limit(
-    8, "models", N_("Other models whose vocabularies are kept"),
+    16, "models", N_("Other models whose vocabularies are kept"),
     N_("a few megabytes each; the least recently used is dropped"),
 )
 MAX_TRACE_BYTES = limit(

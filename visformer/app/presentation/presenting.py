@@ -55,6 +55,7 @@ _WORDS = {
 }
 _TURNS = (("→ ↓ PageDown", N_("next step, then the next page")), ("← ↑ PageUp", N_("one step back")))
 _LESSON_TURNS = (("→ ↓ PageDown", N_("next step of the lesson")), ("← ↑ PageUp", N_("one step back")))
+_TIMELINE = ((", .", N_("an earlier or later moment of the model's training")),)
 _MORE = (("h", N_("the lesson's next hint, in the end the answer")),)
 _KEYS = (
     ("t", N_("type another sentence")),
@@ -84,7 +85,12 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     """
     _ = gettext()
     page, sentence, steps = current_page(), boxes.source().strip(), run.steps
-    keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + (_MORE if steps.has_more else ()) + _KEYS
+    keys = (
+        (_LESSON_TURNS if steps.is_guided else _TURNS)
+        + (_MORE if steps.has_more else ())
+        + (_TIMELINE if run.moment else ())
+        + _KEYS
+    )
     picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
@@ -102,6 +108,7 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         "taken": _TAKEN.get(),
         "note": steps.note,
         "typed": boxes.source() if pages()[page].has_sentence else None,
+        "moments": bool(run.moment),
         "room": following.room(),
     }
     if _HAS_CODE.get():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import model_of
+from visformer.adapters.history import model_of, moment_name
 from visformer.adapters.lookup import made_here
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
@@ -33,7 +33,10 @@ def label(name: str) -> str:
 
     A generic name such as "checkpoint" gets its parent's as well, see :func:`visformer.system.files.called`.
     """
+    name, moment = model_of(name)
     path = Path(name)
+    if moment is not None:
+        return moment_name(label(name), moment)
     if not path.is_absolute():
         return name
     others = [Path(other).parts for other in offered() if other != name]
@@ -44,8 +47,10 @@ def label(name: str) -> str:
 
 
 def named(text: str) -> str:
-    """Return the offered model with this label; if there is none, the text itself."""
-    return next((name for name in offered() if label(name) == text), text)
+    """Return the offered model with this label, or its moment; if there is none, the text itself."""
+    shown, moment = model_of(text)
+    name = next((name for name in offered() if label(name) == shown), shown)
+    return name if moment is None else moment_name(name, moment)
 
 
 def can_be_loaded_again(name: str) -> bool:

@@ -61,6 +61,7 @@ class Run:
     trace: "Trace | None" = None  # the result of the request
     problem: VisformerError | None = None  # why there is no trace
     ahead: "Trace | None" = None  # the trace whose picture was sent ahead of the page
+    moment: str = ""  # of the model's training, in words; "": its history is closed
     caption: str = ""  # what to look for; a presentation shows it over the picture
     tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default

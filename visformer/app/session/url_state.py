@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from visformer import i18n
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.history import find, model_of
 from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
@@ -93,8 +94,8 @@ def _unselected(model: str, choices: Mapping[str, str]) -> Selection:
 
     Choices of "Inside a head", such as silenced heads, belong to a selection whose default never changes.
     """
-    is_plain = (model or offered()[0]) not in BUNDLED or any(name.startswith("head_") for name in choices)
-    return Selection() if is_plain else start(model or offered()[0])
+    is_plain = model_of(model or offered()[0])[0] not in BUNDLED or any(name.startswith("head_") for name in choices)
+    return Selection() if is_plain else start(model_of(model or offered()[0])[0])
 
 
 @cache
@@ -220,7 +221,8 @@ def _model(text: str) -> str:
     name = named(text)
     made = made_here(name)
     if made is None:
-        require_allowed(name)
+        require_allowed(model_of(name)[0])
+        find(name)  # of a moment: there is such a one
     return made or name
 
 

@@ -14,7 +14,7 @@ from visformer.app.session import boxes
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
-from visformer.app.shell import sharing
+from visformer.app.shell import sharing, timeline
 from visformer.app.shell.screen import Screen
 from visformer.app.widgets import controls, unavailable
 from visformer.errors import N_, VisformerError
@@ -59,9 +59,11 @@ def draw(run: Run, screen: Screen) -> None:
             return
         if run.request is None:  # the page needs no trace, but the head does
             controls.current_trace()
+        run.moment = timeline.said()
         if _IS_HELD.pop():
             hold(boxes.SOURCE, boxes.TARGET)  # or the browser would draw new, empty boxes
         (_in_brief if in_lesson else _in_full)(run)
+        timeline.draw()
 
 
 def _without_sentence(run: Run) -> None:
@@ -191,7 +193,7 @@ def _hints(trace: "Trace") -> list[str]:
 def _ways(run: Run, outcome: str = "") -> None:
     """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
     doubt = _doubt(run.trace) if run.trace is not None else ""
-    sharing.bar(run, "    ".join(filter(None, (outcome, doubt))), on_type=_enter)
+    sharing.bar(run, "    ".join(filter(None, (run.moment, outcome, doubt))), on_type=_enter)
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(
         _("Language"),

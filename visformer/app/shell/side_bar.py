@@ -7,13 +7,14 @@ import streamlit as st
 
 from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
 from visformer.adapters.faults.names import names_broken
+from visformer.adapters.history import model_of, steps
 from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.lessons import lesson_panel
 from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.session import address, boxes
-from visformer.app.shell import model_download, untrained_sliders
+from visformer.app.shell import model_download, timeline, untrained_sliders
 from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
@@ -74,6 +75,7 @@ def _model_chooser() -> None:
     with st.container(gap=None):  # feeds take up no room
         component.here_view()
         here.tell("picture")
+    timeline.switch()
     if names_untrained(chosen):
         untrained_sliders.settings()
     elif names_trained(chosen):
@@ -83,8 +85,8 @@ def _model_chooser() -> None:
             st.caption(said.format(step=recipe.step, seed=recipe.seed, task=_(recipe.about.title)))
     elif names_broken(chosen):
         st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
-    elif chosen in BUNDLED:
-        st.caption(_(_ABOUT[chosen]))
+    elif model_of(chosen)[0] in BUNDLED:
+        st.caption(_(_ABOUT[model_of(chosen)[0]]))
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error
             require_allowed(chosen)
@@ -101,4 +103,8 @@ def _shown_name(_: Gettext, name: str) -> str:
             is_usual = recipe.variant == next(iter(recipe.about.variants))
             how = recipe.about.title if is_usual else recipe.about.variants[recipe.variant]
             return _("Trained here: {how}").format(how=_(how))
+    model, moment = model_of(name)
+    if moment is not None:  # of the translator, say: its name is too long beside the step
+        step = dict(enumerate(steps(model))).get(moment, moment)
+        return _("{model} · step {step}").format(model=label(model), step=f"{step:,}")
     return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)

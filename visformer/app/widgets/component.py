@@ -318,8 +318,8 @@ def presentation(
         shown: "words" on its buttons; "title", "sentence", "caption" and "task" over the picture; "over": there is only
             text; "typed": what the sentence box holds, None where the page has none; "place" and "at": the step's id
             and its text; "keys" for its help, "picture_keys" where there is a picture; "note": the suggested
-            presenter's note; "guided": whether the views take no steps of their own; "code": see
-            :func:`visformer.app.presentation.presenting.code`; "room": see
+            presenter's note; "moments": whether the model's history is open; "guided": whether the views take no steps
+            of their own; "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
             :func:`visformer.app.presentation.following.room`.
         on_step: called with 1 or -1 before the page reruns.
         on_ask: called with "code", "follow", "stop", or "" once the code is closed.

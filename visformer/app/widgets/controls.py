@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer import i18n
-from visformer.adapters.history import steps
+from visformer.adapters.history import model_of, moment_name, steps
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL, label, named, offered
@@ -218,7 +218,7 @@ def _read(
 ) -> "Trace":
     """Return the Trace of another input, see :class:`visformer.pictures.registry.setting.Source`."""
     name = boxes.model() or MODEL if model is None else named(model)
-    used = workbench_of(name if moment is None else f"{name}@{moment}")
+    used = workbench_of(name if moment is None else moment_name(model_of(name)[0], moment))
     _ = boxes.gettext()
     with nullcontext() if used.is_loaded else st.spinner(_("Loading the model …")):
         return used.trace(text, target, record=record, edits=edits)

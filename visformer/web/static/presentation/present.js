@@ -30,6 +30,7 @@ const noteAt = (place) => ["localStorage", `visformer.note.${place}`]
 const FORWARD = ["ArrowRight", "ArrowDown", "PageDown"] // remote controls send PageDown
 const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const SCROLLS = ["ArrowDown", "ArrowUp", "PageDown", "PageUp"]
+const MOMENTS = { ",": "back", ".": "on" } // of the model's training
 const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input[type=radio]" // by arrow keys
 
 /** State that outlives this view, which the host rebuilds with each page. */
@@ -44,11 +45,11 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
  * @param {HTMLElement} element the container
  * @param {object} message the texts, the current picture, and the QR code if it was requested
  * @param {{sheet: string, body: () => ?HTMLElement, pictures: () => HTMLElement[], onStep: (direction: number) => void,
- *   onTurn: (direction: number) => void, onMore: () => void, onAsk: (what: string) => void, onType: (sentence: string) => void,
+ *   onTurn: (direction: number) => void, onMore: () => void, onMoment: (to: string) => void, onAsk: (what: string) => void, onType: (sentence: string) => void,
  *   onRoom: (key: string) => void}} host
  *   sheet: CSS for the page while it is presented; body: the element that holds the pictures; pictures: those in it;
  *   onStep: called for another step of the page, onTurn: for one of the lesson that guides through the pages;
- *   onMore: called for its next hint or answer
+ *   onMore: called for its next hint or answer; onMoment: for the moment "back" or "on" in the model's history
  */
 export function mountPresent(element, message, host) {
   const view = new Presentation(element, host)
@@ -227,6 +228,7 @@ class Presentation {
   }
 
   action(key) {
+    if (MOMENTS[key] && this.data.moments) return () => this.host.onMoment(MOMENTS[key])
     if (key === "p") return () => this.show(!STATE.on)
     if (!STATE.on) return null
     if (key === "Escape" && this.help.open) return () => this.showHelp(false)

@@ -11,6 +11,7 @@ export default streamlitView(mountPresent, (host, { setTriggerValue, parentEleme
   host.onStep = (direction) => setTriggerValue("step", direction)
   host.onTurn = (direction) => document.dispatchEvent(new CustomEvent(TURN, { detail: direction }))
   host.onMore = () => document.querySelector(".st-key-lesson_hint button, .st-key-lesson_answer button")?.click()
+  host.onMoment = (name) => document.querySelector(`.st-key-timeline_${name} button`)?.click()
   host.onAsk = (what) => setTriggerValue("ask", what)
   host.onType = (sentence) => setTriggerValue("type", sentence)
   host.onRoom = (key) => setTriggerValue("room", key)

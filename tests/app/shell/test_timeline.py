@@ -1,0 +1,110 @@
+"""The slider over the moments of a model's training: on every page, in links, and for models that have a history."""
+
+import pytest
+
+import visformer as vf
+from tests.adapters.test_history import trained_in
+from tests.app.support import (
+    PAGES,
+    address_of,
+    ignored,
+    open_page,
+    picture_components,
+    presented,
+    texts,
+)
+from visformer.app.serving import models
+from visformer.app.session import url_state
+
+SENTENCE = "I like cats."
+
+
+def slider(app):
+    (found,) = [one for one in app.select_slider if one.key == "timeline_moment"] or [None]
+    return found
+
+
+def toggle(app):
+    (found,) = [one for one in app.toggle if one.key == "timeline"] or [None]
+    return found
+
+
+def translation(app):
+    return next(iter(texts(app, "Translation: "))).removeprefix("Translation: ")
+
+
+def test_a_page_is_scrubbed_by_slider_and_buttons_and_comes_back_to_the_model(new_app):
+    app = new_app(text=SENTENCE)
+    assert slider(app) is None
+    toggle(app).set_value(True).run()
+    assert slider(app).value == 9
+    slider(app).set_value(6).run()
+    assert app.selectbox(key="model").value == "en-zh@6"
+    assert translation(app) == vf.load("en-zh", moment=6).trace(SENTENCE).meta["target"]
+    app.button(key="timeline_on").click().run()
+    assert slider(app).value == 7
+    assert translation(app) == vf.load("en-zh", moment=7).trace(SENTENCE).meta["target"]
+    open_page(app, "understand/decoding")
+    assert slider(app).value == 7, "the next page shows the same moment"
+    slider(app).set_value(9).run()
+    assert app.selectbox(key="model").value == "en-zh", "the last moment is the model itself"
+    assert app.button(key="timeline_on").disabled
+    slider(app).set_value(0).run()
+    assert app.button(key="timeline_back").disabled
+    toggle(app).set_value(False).run()
+    assert slider(app) is None
+    assert app.selectbox(key="model").value == "en-zh"
+
+
+def test_a_link_opens_a_moment_and_a_moment_has_an_address(new_app):
+    app = new_app(text=SENTENCE, model="en-zh@5")
+    assert not app.exception
+    assert slider(app).value == 5
+    assert toggle(app).value
+    assert address_of(app)["model"] == "en-zh@5"
+    assert presented(app)["moments"]
+    assert "Step 141 of 7,014" in presented(app)["sentence"]
+    assert any(caption.value.startswith("Step 141 of 7,014 · loss ") for caption in app.caption)
+
+
+@pytest.mark.parametrize("model", ["en-zh@99", "untrained-64x2-enc1-dec1-ff64-seed1@3", "nothing@1"])
+def test_a_link_to_a_moment_that_does_not_exist_is_remarked_on(new_app, model):
+    app = new_app(text=SENTENCE, model=model)
+    assert not app.exception
+    assert [line.partition(":")[0] for line in ignored(app)] == [f"model={model}"]
+    assert app.selectbox(key="model").value == "en-zh"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_a_moment(new_app, page):
+    app = new_app(page=page, text=SENTENCE, model="en-zh@6")
+    assert not app.exception
+    assert app.selectbox(key="model").value == "en-zh@6"
+    assert (slider(app) is None) == (page in ("understand/lab", "measure/learning", "measure/atlas"))
+
+
+def test_a_decoder_has_a_history_too_and_a_model_without_one_no_switch(new_app):
+    app = new_app(model="mini-gpt@4")
+    assert slider(app).value == 4
+    assert picture_components(app)
+    for model in ("mini-gpt-2", "untrained"):
+        app = new_app(model=model)
+        assert (toggle(app), slider(app)) == (None, None)
+
+
+def test_the_checkpoint_of_a_training_has_a_history(new_app, tmp_path, monkeypatch):
+    trained_in(tmp_path)
+    folder = tmp_path / "checkpoint"
+    monkeypatch.setenv("VISFORMER_MODELS", str(folder))
+    name = models.label(str(folder))
+    app = new_app(model=f"{name}@2", text="I went to school.")
+    assert not app.exception and not ignored(app)
+    assert slider(app).options == [f"{step}" for step in vf.moments(folder)["step"]]
+    assert slider(app).value == 2
+    assert address_of(app)["model"] == f"{name}@2", "no path of the server"
+
+
+def test_a_link_of_a_lesson_may_name_a_moment():
+    state, wrong = url_state.read({"model": "en-zh@3"})
+    assert (state.model, wrong) == ("en-zh@3", [])
+    assert state.fields()["model"] == "en-zh@3"
