@@ -21,7 +21,8 @@ MOUNT = """
   const asked = []
   const host = { sheet: args.sheet, body: () => document.querySelector("#host"), onAsk() {},
     pictures: () => (args.pictures ? [document.querySelector("#host")] : []),
-    onStep: (by) => asked.push(["step", by]), onTurn: (by) => asked.push(["turn", by]) }
+    onStep: (by) => asked.push(["step", by]), onTurn: (by) => asked.push(["turn", by]),
+    onMoment: (to) => asked.push(["moment", to]) }
   window.presented = { asked, view: m.mountPresent(element, args.message, host) }
 """
 TITLE, SAY = "Who reads whom", "Each row is a token of the translation, each column a token of the sentence."
@@ -116,6 +117,17 @@ def test_the_help_is_in_the_window_above_all_else_and_scrolls(present, size):
     expect(page.locator("html.vf-presenting")).to_have_count(1)
     page.keyboard.press("Escape")
     expect(page.locator("html.vf-presenting")).to_have_count(0)
+
+
+def test_comma_and_full_stop_turn_the_history_where_it_is_open(present):
+    page = present(moments=True)
+    page.keyboard.press(",")
+    page.keyboard.press(".")
+    assert asked(page) == [["moment", "back"], ["moment", "on"]]
+    page.keyboard.press("p")
+    page = present()
+    page.keyboard.press(",")
+    assert asked(page) == []
 
 
 def test_the_help_lists_the_keys_that_work_where_it_is_shown(present):
