@@ -32,7 +32,8 @@ PAGES = ["see/map", *VIEWS, "understand/lab", "measure/learning"]
 """Every page but the explorer."""
 
 _AROUND = {
-    f"visformer_{name}" for name in ("link", "links", "connection", "present", "words", "lesson", "focus", "here")
+    f"visformer_{name}"
+    for name in ("link", "links", "address", "connection", "present", "words", "lesson", "focus", "here")
 }
 _MESSAGES = ("attention_ahead", "present_words", "lesson_steps_words", "here_picture", "here_selected")
 """The ends of the names of what feeds no picture, or was sent ahead of it."""

@@ -74,13 +74,16 @@ def moment_name(name: str, moment: int) -> str:
 def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]:
     """Return the model's name, the number of the moment (None: neither name nor argument has one), and the moment.
 
+    A folder of transformers' checkpoints that holds no model itself is the last of them.
+
     Raises:
         CheckpointError: the model has no such moment.
     """
     if moment is None:
         name, moment = model_of(name)
     if moment is None:
-        return name, None, Moment(folder_of(name), None, {})
+        folder = folder_of(name)
+        return name, None, history(name)[-1] if _has_only_moments(folder) else Moment(folder, None, {})
     kept = history(name)
     try:
         number = range(len(kept))[operator.index(moment)]
@@ -92,6 +95,11 @@ def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]
             last=len(kept) - 1,
         ) from error
     return name, number, kept[number]
+
+
+def _has_only_moments(folder: Path) -> bool:
+    is_model = any((folder / file).exists() for file in ("config.json", "model.safetensors", "model.z"))
+    return not is_model and any(_OF_TRANSFORMERS.fullmatch(path.name) for path in folder.glob("checkpoint-*/"))
 
 
 def history(name: str) -> list[Moment]:

@@ -57,6 +57,17 @@ def test_a_moment_is_the_checkpoint_of_its_step(out, moment, step):
     assert model.trace("I went").meta["moment"] == moment % 3
 
 
+def test_a_folder_that_holds_only_checkpoints_is_the_last_of_them(out):
+    require_model(str(out))
+    theirs = tiny_module("gpt2", seed=1000)
+    own = vf.load(out)
+    assert all(torch.equal(p, q) for p, q in zip(own.module.parameters(), theirs.parameters(), strict=True))
+    tiny_module("gpt2", seed=3).save_pretrained(out)
+    tokenizer().save_pretrained(out)
+    own = vf.load(out)
+    assert not torch.equal(next(own.module.parameters()), next(theirs.parameters())), "it holds a model itself"
+
+
 def test_checkpoints_without_a_log_have_their_steps_and_sizes(out):
     for path in out.glob("*/trainer_state.json"):
         path.unlink()

@@ -3,6 +3,8 @@
 import pytest
 
 import visformer as vf
+from benchmarks.messages import read_message
+from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.adapters.test_history import trained_in
 from tests.app.support import (
     PAGES,
@@ -102,6 +104,21 @@ def test_the_checkpoint_of_a_training_has_a_history(new_app, tmp_path, monkeypat
     assert slider(app).options == [f"{step}" for step in vf.moments(folder)["step"]]
     assert slider(app).value == 2
     assert address_of(app)["model"] == f"{name}@2", "no path of the server"
+
+
+def test_a_folder_of_transformers_checkpoints_is_scrubbed_to_its_last(new_app, tmp_path, monkeypatch):
+    for step in (10, 20):
+        folder = tmp_path / "gpt" / f"checkpoint-{step}"
+        tiny_module("gpt2", seed=step).save_pretrained(folder)
+        tokenizer().save_pretrained(folder)
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path / "gpt"))
+    name = models.label(str(tmp_path / "gpt"))
+    app = new_app(model=f"{name}@0", text="I went")
+    assert not app.exception and not ignored(app)
+    first = read_message(picture_components(app)[-1].proto.bytes)[0]["revision"]
+    slider(app).set_value(1).run()
+    assert app.selectbox(key="model").value == str(tmp_path / "gpt")
+    assert read_message(picture_components(app)[-1].proto.bytes)[0]["revision"] != first
 
 
 def test_a_link_of_a_lesson_may_name_a_moment():

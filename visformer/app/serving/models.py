@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import model_of, moment_name
+from visformer.adapters.history import find, model_of, moment_name
 from visformer.adapters.lookup import made_here
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
@@ -56,9 +56,9 @@ def named(text: str) -> str:
 def can_be_loaded_again(name: str) -> bool:
     """Whether the weights of a model that was loaded are still there, in its folder or in the hub's cache."""
     name, _ = model_of(name)
-    folder = folder_of(name)
     if made_here(name):
         return True
+    folder = find(name)[2].folder
     if folder.is_absolute() and not (folder / "config.json").is_file():  # transformers writes one
         return any(os.access(folder / file, os.R_OK) for file in ("model.safetensors", "model.z"))
     from visformer.adapters.huggingface.files import has_weights
