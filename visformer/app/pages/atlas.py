@@ -14,7 +14,7 @@ from visformer.app.session import address, atlases, boxes, measured, selection, 
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 from visformer.app.widgets import controls, url_widgets
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, DataError, VisformerError
 from visformer.i18n import paragraph
 from visformer.panel import one_by_one
 from visformer.pictures.atlas import (
@@ -149,10 +149,14 @@ def _focus(panels: "list[Panel]", click: "Click") -> None:
 def _head(setting: Setting, atlas: "Atlas") -> None:
     """Draw what the selected head is: its roles, what silencing it does, and its distribution over the corpus."""
     place = (setting["stack"], setting["layer"], setting["head"])
+    _ = boxes.gettext()
     st.header(_place_name(place), anchor=False)
     st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
     url_widgets.draw(CHART, setting, PAGE, label_visibility="collapsed")
-    controls.draw(HEAD.draw(setting), key="atlas_head")
+    try:
+        controls.draw(HEAD.draw(setting), key="atlas_head")
+    except DataError as error:  # a statistic that no text has
+        st.text(error.localized(_))
 
 
 def _place_name(place: Place) -> str:
