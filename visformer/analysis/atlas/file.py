@@ -66,9 +66,7 @@ def unpack(content: bytes, name: str) -> Tables:
         raise
     except (zipfile.BadZipFile, zlib.error, ArrowException, ValueError, OSError, RuntimeError, EOFError) as error:
         # RuntimeError: encrypted, or of an unknown compression
-        raise DataError(
-            N_("{name} is no atlas, or damaged: zip the tables in the folder that visformer atlas wrote."), name=name
-        ) from error
+        raise DataError(N_("{name} is no atlas, or damaged: visformer atlas --zip writes one."), name=name) from error
 
 
 def _unpacked(content: bytes, name: str) -> Tables:
@@ -79,7 +77,7 @@ def _unpacked(content: bytes, name: str) -> Tables:
             entry = entries.get(f"{table}.parquet")
             if entry is None and table != EFFECTS:
                 raise DataError(
-                    N_("{name} has no {table}: zip the tables in the folder that visformer atlas wrote."),
+                    N_("{name} has no {table}: visformer atlas --zip writes a file with all tables."),
                     name=name,
                     table=f"{table}.parquet",
                 )

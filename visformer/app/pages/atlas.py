@@ -124,6 +124,10 @@ def heads(setting: Setting) -> None:
     st.caption(
         paragraph(
             _("Dot: mean over all rows; line: standard deviation of the texts' own means; faint: the other heads."),
+            _(
+                "Over the texts, each text counts once, with the mean of its rows; for entropy, as a share of the "
+                "largest that its rows can have."
+            ),
             _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
             _(_LIMIT),
         )
@@ -286,8 +290,8 @@ def _upload() -> None:
         if _BOX.get():
             st.caption(
                 _(
-                    "A zip of the tables that visformer atlas wrote into its folder: heads, offsets, positions, "
-                    "examples, broken and, if there, effects.parquet. It is kept in memory, for your visit only."
+                    "The file atlas.zip that `visformer atlas --data … --model … --out … --zip` writes into its "
+                    "folder. It is kept in memory, for your visit only."
                 )
             )
             key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
