@@ -67,7 +67,7 @@ def test_the_texts_of_a_head_are_drawn_by_their_values_with_the_mean():
     assert [*bars.x] == pytest.approx([*np.arange(0.025, 1, 0.05)])
     assert [*others.y][:-1] == found["others"].tolist()
     assert figure.layout.shapes[0].x0 == found.attrs["mean"]
-    assert figure.layout.annotations[0].text == f"mean {found.attrs['mean']:.3f}"
+    assert figure.layout.annotations[0].text == f"mean of the texts: {found.attrs['mean']:.3f}"
     entropy = drawn(HEAD, chart="texts", **PLACE)
     assert entropy.layout.xaxis.title.text == "Entropy: share of the largest possible"
     distance = drawn(HEAD, chart="texts", statistic="distance", **PLACE)

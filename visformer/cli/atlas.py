@@ -1,6 +1,7 @@
 """``visformer atlas``: what every head does over a whole corpus."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -76,6 +77,7 @@ def atlas(source: str, model: str, out: Path, limit: int | None, zipped: bool, *
         content = pack(out)
         write_whole(out / NAME, content)
         click.echo(f"As one file: {out / NAME}, {len(content) / 1e6:.2f} MB")
+    click.echo(f"To open it: {shlex.join(['visformer', 'run', '--model', model, '--atlas', str(out)])}")
 
 
 def _engine(

@@ -205,9 +205,12 @@ def _over_texts(setting: Setting) -> Any:
         names=(
             _(N_("this head")),
             _(N_("mean of all heads")),
-            _(N_("mean {value}")).format(value=f"{table.attrs['mean']:.3f}".replace("-", "−")),
+            _(N_("mean of the texts: {value}")).format(value=f"{table.attrs['mean']:.3f}".replace("-", "−")),
         ),
-        axes=(f"{_(STATISTICS[name])}: {_(unit)}", _(N_("share of texts"))),
+        axes=(
+            _(N_("{statistic}: {unit}")).format(statistic=_(STATISTICS[name]), unit=_(unit)),
+            _(N_("share of texts")),
+        ),
         title=_(N_("a head over the corpus")),
         theme=setting.source.theme,
     )

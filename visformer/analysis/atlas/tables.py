@@ -158,8 +158,8 @@ def _heads(sums: Sums) -> Iterator[dict[str, Any]]:
 
 def _histograms(sums: Sums) -> Iterator[dict[str, Any]]:
     texts, values = (sums.measures[:, FIELDS.index(field)] for field in ("texts", "values"))
-    for place, at in _places(sums):
-        for i, name in enumerate(sums.names):
+    for i, name in enumerate(sums.names):  # like beside like, which takes less room
+        for place, at in _places(sums):
             if texts[i, *at]:
                 counts = zip(COUNTS, sums.bins[i, *at].tolist(), strict=True)
                 yield {**place, "statistic": name, "mean": float(values[i, *at] / texts[i, *at]), **dict(counts)}

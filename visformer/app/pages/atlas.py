@@ -53,7 +53,8 @@ _ABSENT = N_(
     "that of {shown}."
 )
 _NO_MODEL = N_(
-    "This app does not have the model {model}: its examples are shown as texts, and none can be opened in the explorer."
+    "This app does not have the model {model}: its examples are shown as texts. They open in the explorer where the "
+    "app is started with it, by visformer run --model."
 )
 _OTHER_WEIGHTS = N_("This atlas is of other weights than the {model} here: what an example opens may differ from it.")
 
