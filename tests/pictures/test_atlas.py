@@ -1,5 +1,7 @@
 """The pictures of an atlas show its numbers, on one scale, and only what there is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,14 @@ def test_the_texts_of_a_head_are_drawn_by_their_values_with_the_mean():
     assert [*distance.layout.xaxis.range] == [-9.5, 10.5]
     with pytest.raises(DataError, match="no distribution of “Effect of silencing” over the texts"):
         drawn(HEAD, chart="texts", statistic="effect", **PLACE)
+
+
+@pytest.mark.parametrize(("mean", "count"), [(np.nan, 0), (1e300, 2**62), (0.5, -1)])
+def test_whatever_a_histogram_says_it_is_drawn(mean, count):
+    atlas = Atlas.bundled("mini-gpt")
+    table = atlas.histograms.assign(mean=mean, **{name: count for name in atlas.histograms if name.startswith("bin_")})
+    source = Source(atlas=lambda _name: replace(atlas, histograms=table), atlases=("own",))
+    assert HEAD.make(source, {"chart": "texts", "statistic": "first", **PLACE}).to_json()
 
 
 def test_two_atlases_have_one_scale_and_a_difference_where_their_heads_are_the_same():
