@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from visformer.app.lessons import lesson_file as lessons
 from visformer.app.serving import checks
 from visformer.app.serving.models import label, require_allowed
 from visformer.app.session import url_state
-from visformer.errors import TextError, VisformerError
+from visformer.errors import DataError, TextError, VisformerError
 from visformer.export import to_csv, to_json
 from visformer.i18n import translations
 from visformer.model.untrained import Untrained
@@ -290,6 +290,9 @@ def _atlas_drawn(atlas: Atlas) -> None:
         drawn = picture.make(source)
         if not is_figure(drawn):
             pack_panels(drawn)
+    for chart in atlas_page.CHART.values:
+        with suppress(DataError):
+            atlas_page.HEAD.make(source, {"chart": chart})
     place = atlas.heads.iloc[0]
     similar_heads(atlas, place["stack"], place["layer"], place["head"])
     difference(atlas, Atlas.bundled("mini-gpt"), "entropy")

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import tiny_gpt, tiny_tokenizer
-from visformer.analysis.atlas import Atlas
+from visformer.analysis.atlas import Atlas, pack
 from visformer.cli import main
 from visformer.model.checkpoints import save_checkpoint
 
@@ -50,7 +50,8 @@ def shards(folder):
 def test_a_table_becomes_an_atlas(data, model):
     result = run("--data", data, "--model", model, "--out", "atlas", "--shard", 15)
     assert result.exit_code == 0, result.output
-    assert result.stdout == "Atlas(m: 4 heads, 40 texts, 0 skipped)\nWritten to atlas\n"
+    opens = f"To open it: visformer run --model {model} --atlas atlas\n"
+    assert result.stdout == f"Atlas(m: 4 heads, 40 texts, 0 skipped)\nWritten to atlas\n{opens}"
     assert "40/40" in result.stderr
     assert "rows/s" in result.stderr
     atlas = Atlas.read("atlas")
@@ -61,9 +62,18 @@ def test_a_table_becomes_an_atlas(data, model):
 def test_silencing_heads_shows_how_far_it_is(data, model):
     result = run("--data", data, "--model", model, "--out", "atlas", "--effects", 3)
     assert result.exit_code == 0, result.output
-    assert "15/15" in result.stderr.splitlines()[-1]
-    assert "passes/s" in result.stderr
+    assert "3/3" in result.stderr.splitlines()[-1]
+    assert "texts/s" in result.stderr
     assert len(Atlas.read("atlas").effects) == 4
+
+
+def test_one_file_is_written_beside_the_tables(data, model):
+    arguments = ("--data", data, "--model", model, "--out", "atlas")
+    assert run(*arguments).exit_code == 0 and not Path("atlas/atlas.zip").exists()
+    result = run(*arguments, "--zip")
+    assert result.stdout.splitlines()[2] == "As one file: atlas/atlas.zip, 0.05 MB"
+    assert Path("atlas/atlas.zip").read_bytes() == pack("atlas")
+    assert Atlas.read("atlas/atlas.zip").heads.equals(Atlas.read("atlas").heads)
 
 
 def test_the_bar_is_full_at_the_end_whatever_was_estimated(data, model):

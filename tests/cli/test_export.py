@@ -152,7 +152,8 @@ def test_a_picture_reads_exactly_the_options_that_it_declares(picture):
 
 DRAWN = re.compile(r"Panel|Figure")
 UNNAMED = {
-    "atlas.by_position": "the other chart of 'atlas-head'",
+    "atlas.by_position": "another chart of 'atlas-head'",
+    "atlas.over_texts": "another chart of 'atlas-head'",
     "masks.editable": "a mask to click; unedited, it is in 'mask'",
     "masks.next_tokens": "compares with an edit, which needs a page or Python",
     "head.factors": "heads to click, all with the factor 1 by default",

@@ -1,10 +1,12 @@
 """The pictures of an atlas show its numbers, on one scale, and only what there is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import visformer as vf
-from visformer.analysis.atlas import Atlas, distances, roles
+from visformer.analysis.atlas import Atlas, distances, histogram, roles
 from visformer.errors import DataError, VisformerError
 from visformer.pictures.atlas import HEAD, HEADS, TWO, of_head, second
 from visformer.pictures.registry.setting import Source
@@ -57,6 +59,31 @@ def test_a_head_is_drawn_beside_the_others_of_its_attention():
     assert [*by_distance.data[1].y] == [shares[offset] for offset in range(-16, 1)]
     cross = {"atlas": "en-zh", "stack": "decoder.cross_attn", "layer": 2, "head": 1}
     assert drawn(HEAD, chart="distance", **cross).layout.xaxis.title.text == "position of the row"
+
+
+def test_the_texts_of_a_head_are_drawn_by_their_values_with_the_mean():
+    figure = drawn(HEAD, chart="texts", statistic="previous", **PLACE)
+    found = histogram(Atlas.bundled("mini-gpt"), "previous", *PLACE.values())
+    bars, others = figure.data
+    assert [*bars.y] == (found["texts"] / 2000).tolist() and sum(bars.y) == pytest.approx(1)
+    assert [*bars.x] == pytest.approx([*np.arange(0.025, 1, 0.05)])
+    assert [*others.y][:-1] == found["others"].tolist()
+    assert figure.layout.shapes[0].x0 == found.attrs["mean"]
+    assert figure.layout.annotations[0].text == f"mean of the texts: {found.attrs['mean']:.3f}"
+    entropy = drawn(HEAD, chart="texts", **PLACE)
+    assert entropy.layout.xaxis.title.text == "Entropy: share of the largest possible"
+    distance = drawn(HEAD, chart="texts", statistic="distance", **PLACE)
+    assert [*distance.layout.xaxis.range] == [-9.5, 10.5]
+    with pytest.raises(DataError, match="no distribution of “Effect of silencing” over the texts"):
+        drawn(HEAD, chart="texts", statistic="effect", **PLACE)
+
+
+@pytest.mark.parametrize(("mean", "count"), [(np.nan, 0), (1e300, 2**62), (0.5, -1)])
+def test_whatever_a_histogram_says_it_is_drawn(mean, count):
+    atlas = Atlas.bundled("mini-gpt")
+    table = atlas.histograms.assign(mean=mean, **{name: count for name in atlas.histograms if name.startswith("bin_")})
+    source = Source(atlas=lambda _name: replace(atlas, histograms=table), atlases=("own",))
+    assert HEAD.make(source, {"chart": "texts", "statistic": "first", **PLACE}).to_json()
 
 
 def test_two_atlases_have_one_scale_and_a_difference_where_their_heads_are_the_same():

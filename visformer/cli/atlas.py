@@ -1,6 +1,7 @@
 """``visformer atlas``: what every head does over a whole corpus."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -37,7 +38,8 @@ _SHARD = 1000  # of visformer.analysis.atlas.run, which takes long to import
 @click.option("--heads", metavar="COLUMN", help="Column of syntactic heads, as in CoNLL-U: 2 0 2.")
 @click.option("--alignment", metavar="COLUMN", help="Column of links between words: 0-0 1-2.")
 @with_default("--effects", type=click.IntRange(0, 200), default=0, help="Silence each head on so many texts.")
-def atlas(source: str, model: str, out: Path, limit: int | None, **how: Any) -> None:
+@click.option("--zip", "zipped", is_flag=True, help="Also write OUT/atlas.zip: one file, which the page Atlas opens.")
+def atlas(source: str, model: str, out: Path, limit: int | None, zipped: bool, **how: Any) -> None:
     """Measure what every head does over a corpus.
 
     DATA is UTF-8 text, one a line (.txt), .tsv, .csv, .jsonl, .parquet, .arrow, a folder of such files, which may
@@ -48,13 +50,15 @@ def atlas(source: str, model: str, out: Path, limit: int | None, **how: Any) -> 
     Examples:
       visformer atlas --data sentences.tsv --model en-zh --out atlas
       visformer atlas --data corpus --text sentence --model sentence-transformers/all-MiniLM-L6-v2 --out atlas
-      visformer atlas --data pairs.tsv --target 2 --out atlas --effects 50
+      visformer atlas --data pairs.tsv --target 2 --out atlas --effects 50 --zip
     """
     engine = {name: how.pop(name) for name in ("engine", "address", "workers", "threads")}
     if engine["threads"] or engine["engine"] == "ray":  # before torch is imported
         os.environ["OMP_NUM_THREADS"] = str(engine["threads"] or 1)
     from visformer.adapters.load import load
-    from visformer.analysis.atlas import Columns, Data, build
+    from visformer.analysis.atlas import Columns, Data, build, pack
+    from visformer.analysis.atlas.file import NAME
+    from visformer.system.files import write_whole
 
     columns = Columns(**{name: how.pop(name) for name in ("text", "target", "pair", "heads", "alignment")})
     data = Data(source if source == "-" else str(Path(source).absolute()), columns)  # the same on every node
@@ -69,6 +73,11 @@ def atlas(source: str, model: str, out: Path, limit: int | None, **how: Any) -> 
     if len(made.broken) > _NAMED:
         click.echo(f"... {len(made.broken)} rows were skipped; {out / 'broken.parquet'} names all.", err=True)
     click.echo(f"{made!r}\nWritten to {out}")
+    if zipped:
+        content = pack(out)
+        write_whole(out / NAME, content)
+        click.echo(f"As one file: {out / NAME}, {len(content) / 1e6:.2f} MB")
+    click.echo(f"To open it: {shlex.join(['visformer', 'run', '--model', model, '--atlas', str(out)])}")
 
 
 def _engine(
@@ -102,7 +111,7 @@ def _resumable() -> Iterator[None]:
 
 @contextmanager
 def _bars(total: int | None) -> Iterator[tuple["Progress", "Silencing"]]:
-    """Show the rate and the time that is left, of rows and then of passes; rows of an earlier run count for neither."""
+    """Show the rate and the time that is left, of rows and then of texts; those of an earlier run count for neither."""
     from tqdm import tqdm
 
     with ExitStack() as bars:
@@ -115,10 +124,10 @@ def _bars(total: int | None) -> Iterator[tuple["Progress", "Silencing"]]:
 
         def silencing(done: int, total: int) -> None:
             nonlocal shown
-            if shown.unit != " passes":
+            if shown.unit != " texts":
                 shown.total = shown.n  # it was estimated
                 shown.close()
-                shown = bars.enter_context(tqdm(total=total, unit=" passes", dynamic_ncols=True))
+                shown = bars.enter_context(tqdm(total=total, unit=" texts", initial=done - 1, dynamic_ncols=True))
             shown.update(done - shown.n)
 
         yield progress, silencing

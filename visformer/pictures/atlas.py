@@ -12,13 +12,14 @@ from visformer.analysis.atlas import (
     bundled_names,
     difference,
     distances,
+    histogram,
     roles,
     values,
     with_token,
 )
 from visformer.analysis.atlas.likeness import SHARES
 from visformer.analysis.heads import SCORES
-from visformer.errors import N_
+from visformer.errors import N_, DataError
 from visformer.panel import Panel, common_limit
 from visformer.pictures.heads import LABELS, by_stack, head_map
 from visformer.pictures.registry.options import Choice, Number, Place, Text
@@ -57,6 +58,12 @@ ABOUT: dict[str, str] = {
     "effect": N_("How much worse the target is predicted without the head, in nats a token."),
 }
 assert {*ABOUT} == {*STATISTICS} == {*(measure.name for measure in MEASURES), "effect"}
+
+_UNITS = {
+    "entropy": N_("share of the largest possible"),
+    "distance": N_("positions"),
+}
+"""What the values of texts are, if not shares of weight."""
 
 ANY, NO_ROLE = "any", "none"
 _STEP = 0.001
@@ -175,13 +182,41 @@ def _statistics(setting: Setting) -> Any:
     table = of_head(setting)
     return statistics(
         table.assign(statistic=[_(STATISTICS[name]) for name in table["statistic"]]),
+        selected=_(STATISTICS[setting["statistic"]]),
         axis=_(N_("share of weight")),
         title=_(N_("what a head reads, over the corpus")),
         theme=setting.source.theme,
     )
 
 
-def _distribution(setting: Setting) -> Any:
+def _over_texts(setting: Setting) -> Any:
+    from visformer.pictures.charts.atlas import over_texts
+
+    _, name = setting.gettext, setting["statistic"]
+    atlas = setting.source.atlas(setting["atlas"])
+    table = histogram(atlas, name, setting["stack"], setting["layer"], setting["head"])
+    if not len(table):
+        raise DataError(
+            N_("Of this head there is no distribution of “{statistic}” over the texts."), statistic=STATISTICS[name]
+        )
+    unit = _UNITS.get(name, N_("share of weight"))
+    return over_texts(
+        table,
+        names=(
+            _(N_("this head")),
+            _(N_("mean of all heads")),
+            _(N_("mean of the texts: {value}")).format(value=f"{table.attrs['mean']:.3f}".replace("-", "−")),
+        ),
+        axes=(
+            _(N_("{statistic}: {unit}")).format(statistic=_(STATISTICS[name]), unit=_(unit)),
+            _(N_("share of texts")),
+        ),
+        title=_(N_("a head over the corpus")),
+        theme=setting.source.theme,
+    )
+
+
+def _by_place(setting: Setting) -> Any:
     from visformer.pictures.charts.atlas import by_position
 
     _, place = setting.gettext, (setting["stack"], setting["layer"], setting["head"])
@@ -206,6 +241,9 @@ def _distribution(setting: Setting) -> Any:
         title=_(N_("a head over the corpus")),
         theme=setting.source.theme,
     )
+
+
+_CHARTS = {"statistics": _statistics, "texts": _over_texts, "distance": _by_place}
 
 
 def second(names: tuple[str, ...], first: str) -> str:
@@ -311,12 +349,15 @@ HEADS = Picture(
     look_for=N_("Every head over a whole corpus. Click one: what is it, and in which sentences is it most itself?"),
 )
 CHART = Choice(
-    name="chart", label=N_("Chart"), help="Of a head: its statistics, or its weight by distance (entropy by position).",
-    values={"statistics": N_("Statistics"), "distance": N_("By distance or position")},
+    name="chart", label=N_("Chart"),
+    help="Of a head: its statistics, one of them over the texts, or its weight by distance (entropy by position).",
+    values={
+        "statistics": N_("Statistics"), "texts": N_("Over the texts"), "distance": N_("By distance or position"),
+    },
 )
 HEAD = Picture(
-    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False, options=(ATLAS, *PLACE, CHART),
-    draw=lambda setting: (_distribution if setting["chart"] == "distance" else _statistics)(setting),
+    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False,
+    options=(ATLAS, STATISTIC, *PLACE, CHART), draw=lambda setting: _CHARTS[setting["chart"]](setting),
 )
 TWO = Picture(
     name="atlas-two", view="two", title=N_("Two atlases"), formula=True, alone=True, in_handouts=False,

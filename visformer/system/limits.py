@@ -290,7 +290,7 @@ STATE_BYTES = limit(
 )
 ATLAS_BYTES = limit(
     4_000_000, "bytes", N_("Size of a table of an atlas that is one file"),
-    N_("compressed; those of 144 heads have 200 kB together, and an upload has a limit of its own"),
+    N_("compressed; those of 72 heads have 180 kB together, and an upload has a limit of its own"),
 )
 ATLAS_DECODED = limit(
     32_000_000, "bytes", N_("Size of such a table once it is decoded"), N_("a hundred times that of 144 heads")

@@ -10,6 +10,8 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import processors
 
 from tests.adapters.huggingface import hub
@@ -17,8 +19,9 @@ from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, plant
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.adapters.load import wrap
 from visformer.analysis import head_effects, mean_head_scores
-from visformer.analysis.atlas import MEASURES, Atlas, Data, build, schemas
+from visformer.analysis.atlas import MEASURES, Atlas, Data, build, histogram, schemas
 from visformer.analysis.atlas.data import Columns
+from visformer.analysis.atlas.effects import effects_table
 from visformer.analysis.atlas.parts import fingerprint
 from visformer.analysis.heads import SCORES
 from visformer.cli import main
@@ -86,7 +89,7 @@ def test_the_spread_is_that_of_the_means_of_texts(data, tmp_path):
 def test_tables_read_with_pandas_have_a_schema_that_does_not_depend_on_the_data(data, tmp_path):
     build(tiny_gpt(), data, tmp_path / "a")
     build(tiny_translator(), data, tmp_path / "b", limit=3)
-    for name in ("heads", "offsets", "positions", "examples", "broken"):
+    for name in ("heads", "histograms", "offsets", "positions", "examples", "broken"):
         one, other = (pyarrow.parquet.read_schema(tmp_path / each / f"{name}.parquet") for each in "ab")
         assert one.remove_metadata() == other.remove_metadata()
     offsets = pd.read_parquet(tmp_path / "a" / "offsets.parquet")
@@ -142,9 +145,10 @@ def test_another_model_other_data_another_schema_and_other_shards_are_refused(da
     refused("of 20 rows a shard, this would have 10", out, tiny_gpt(), data, shard=10)
     Path(data).write_text(Path(data).read_text().replace("went", "go"))
     refused("00000.parquet is of other data than rows 1 to 20", out, tiny_gpt(), data, shard=20)
-    monkeypatch.setattr(schemas, "VERSION", 2)
-    refused("of the schema 1, this is 2", out, tiny_gpt(), data, shard=20)
-    with pytest.raises(DataError, match="is no part of an atlas of this version"):
+    monkeypatch.setattr(schemas, "VERSION", 3)
+    refused("of the schema 2, this is 3", out, tiny_gpt(), data, shard=20)
+    (out / "histograms.parquet").unlink()  # as in an atlas of an earlier version
+    with pytest.raises(DataError, match=r"heads.parquet is of the schema 2, this is 3: make the atlas again"):
         Atlas.read(out)
 
 
@@ -208,17 +212,71 @@ def test_effects_of_silenced_heads_are_those_of_the_first_texts(data, tmp_path):
         build(tiny_gpt(), data, tmp_path / "out", effects=201)
 
 
+def test_a_histogram_is_of_the_values_of_texts(data, tmp_path):
+    model = tiny_gpt()
+    atlas = build(model, data, tmp_path / "out", shard=20)
+    values = [mean_head_scores(trace, "decoder")["first"][1, 0] for trace in model.trace_many(lines(data))]
+    found = histogram(atlas, "first", "decoder.self_attn", 1, 0)
+    assert found["texts"].tolist() == np.histogram(values, np.linspace(0, 1, 21))[0].tolist()
+    assert found.attrs["mean"] == pytest.approx(np.mean(values))
+    assert found["others"].sum() == pytest.approx(1)
+    assert not len(histogram(atlas, "alignment", "decoder.self_attn", 1, 0))
+    with pytest.raises(DataError, match="has no head 9"):
+        histogram(atlas, "first", "decoder.self_attn", 1, 9)
+
+
+def lines(path):
+    return Path(path).read_text().splitlines()
+
+
+def test_silencing_goes_on_text_by_text_and_gives_the_same_bytes(data, tmp_path):
+    build(tiny_gpt(), data, tmp_path / "whole", shard=20, effects=5)
+
+    def stop(done, _total):
+        if done == 3:
+            raise _Stop
+
+    with pytest.raises(_Stop):
+        build(tiny_gpt(), data, tmp_path / "halves", shard=20, effects=5, silencing=stop)
+    assert len([*(tmp_path / "halves" / "effects").iterdir()]) == 3
+    counted = []
+    build(tiny_gpt(), data, tmp_path / "halves", shard=20, effects=5, silencing=lambda *count: counted.append(count))
+    assert counted == [(4, 5), (5, 5)]
+    assert files(tmp_path / "halves") == files(tmp_path / "whole")
+
+
+@given(st.permutations(range(6)))
+def test_effects_are_merged_in_any_order(silenced, order):
+    tables = [silenced[i] for i in order]
+    assert effects_table(tables).equals(effects_table(silenced))
+
+
+@pytest.fixture(scope="module")
+def silenced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("silenced")
+    (folder / "a.txt").write_text("".join("I went to school the".rsplit(" ", i % 3)[0] + "\n" for i in range(6)))
+    build(tiny_gpt(), str(folder / "a.txt"), folder / "out", effects=6)
+    return [pyarrow.parquet.read_table(path) for path in sorted((folder / "out" / "effects").iterdir())]
+
+
+def test_effects_of_texts_that_cannot_be_used_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("school " * 40 + "\nI went\n")
+    with pytest.raises(DataError, match="cannot be silenced on any of the first texts: ask for more"):
+        build(tiny_gpt(), str(tmp_path / "a.txt"), tmp_path / "out", effects=1)
+    assert (build(tiny_gpt(), str(tmp_path / "a.txt"), tmp_path / "out", effects=2).effects["n"] == 1).all()
+
+
 def test_effects_are_not_measured_again_and_skip_texts_that_cannot_be_used(data, tmp_path):
     texts = Path(data).read_text().splitlines()
     texts[1] = "school " * 40
     Path(data).write_text("\n".join(texts))
-    passes = []
+    counted = []
     first, second = (
-        build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=4, silencing=lambda *count: passes.append(count))
+        build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=4, silencing=lambda *count: counted.append(count))
         for _ in range(2)
     )
     pd.testing.assert_frame_equal(first.effects, head_effects(tiny_gpt(), [texts[0], *texts[2:4]]))
-    assert passes == [(done, 15) for done in range(1, 16)]  # none of the second run
+    assert counted == [(done, 4) for done in range(1, 5)]  # none of the second run
     pd.testing.assert_frame_equal(second.effects, first.effects)
     assert (build(tiny_gpt(), data, tmp_path / "out", shard=20, effects=6).effects["n"] == 5).all()
 

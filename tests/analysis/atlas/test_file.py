@@ -75,9 +75,9 @@ def column(table, name, value):
 
 
 WRONG = {
-    "of the schema 2, this is 1": ("heads", lambda table: table, {"schema": 2}),
-    "of the schema 1, this is 1": ("examples", lambda table: table.drop_columns(["rank"]), {}),
-    "is no atlas, or damaged: zip": ("heads", lambda table: pa.concat_tables([table, table]), {}),
+    r"heads.parquet is of the schema 1, this is 2: make the atlas again": ("heads", lambda table: table, {"schema": 1}),
+    "is no atlas, or damaged": ("examples", lambda table: table.drop_columns(["rank"]), {}),
+    "is no atlas, or damaged: visformer": ("heads", lambda table: pa.concat_tables([table, table]), {}),
     "is no atlas, or damaged.*": ("heads", lambda table: column(table, "layer", None), {}),
     "is no atlas, or damage.*": ("heads", lambda table: column(table, "entropy", float("inf")), {}),
     "is no atlas, or dama.*": ("heads", lambda table: column(table, "stack", "x"), {}),

@@ -1,5 +1,6 @@
 """Sums of an atlas compared with their definitions, cell by cell, and merged in any order."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.atlas.corpus import SHAPE, corpus, reduced
 from visformer.analysis.atlas.examples import EXAMPLES
-from visformer.analysis.atlas.measures import measured, names
+from visformer.analysis.atlas.measures import edges, histograms, measured, names
 from visformer.analysis.atlas.records import Record
 from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer
 from visformer.analysis.atlas.schemas import FIELDS
@@ -60,6 +61,7 @@ def test_statistics_equal_their_definitions(stack):
             "texts": len(means),
             "means": sum(means),
             "squares": sum(mean * mean for mean in means),
+            "values": sum(means),
         }
         found = sums.measures[sums.names.index(name), :, layer, head]
         assert found == pytest.approx([wanted[field] for field in FIELDS], rel=1e-6, abs=1e-9), (name, layer, head)
@@ -123,11 +125,46 @@ def test_examples_are_the_cells_that_exceed_equal_weights_most(stack):
             assert each.weight == tensor[head % SHAPE[1], each.query, each.key]
 
 
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_histogram_counts_the_means_of_texts(stack):
+    sums = reduced(range(len(corpus()))).sums[stack]
+    for layer, head in np.ndindex(SHAPE):
+        values = {"sink": [], "entropy": [], "distance": []}
+        for _, trace in corpus():
+            weights = trace.layers(*stack.split("."))[layer].value[head].astype(float)
+            n, m = weights.shape
+            values["sink"].append(weights.sum(axis=0).max() / n)
+            largest = sum(math.log(q + 1 if stack == "decoder.self_attn" else m) for q in range(n))
+            entropy = -(weights * np.log(np.where(weights > 0, weights, 1))).sum()
+            values["entropy"].append(entropy / (largest or 1))
+            values["distance"].append((weights * (np.arange(n)[:, None] - np.arange(m))).sum() / n)
+        for name in {*values} & {*sums.names}:
+            i = sums.names.index(name)
+            begin, end = edges(name)[[0, -1]]
+            inside = np.clip(values[name], begin, end)
+            assert sums.bins[i, layer, head].tolist() == np.histogram(inside, edges(name))[0].tolist(), name
+            total = sums.measures[i, FIELDS.index("values"), layer, head]
+            assert total == pytest.approx(sum(values[name]), rel=1e-5, abs=1e-5)
+    texts = sums.measures[:, FIELDS.index("texts")]
+    assert (sums.bins.sum(axis=-1) == texts).all(), "every text with such rows is in one bin"
+
+
+def test_what_is_beyond_the_bins_is_in_the_outermost_and_what_is_no_number_in_none():
+    values = np.array([[-99.0, 10.4], [99.0, np.nan]]).reshape(1, 2, 2, 1)
+    (counts,) = histograms(["distance"], values, np.ones(values.shape, dtype=bool))
+    assert counts.shape == (2, 1, 20)
+    assert [np.flatnonzero(each[0]).tolist() for each in counts] == [[0, 19], [19]]
+    assert counts.sum(axis=-1).ravel().tolist() == [2, 1]
+    (counts,) = histograms(["sink"], np.array([0.0, 0.05, 0.999, 1.0]).reshape(1, 4, 1, 1), np.ones((1, 4, 1, 1), bool))
+    assert [*enumerate(counts.ravel())][:2] == [(0, 1), (1, 1)] and counts[0, 0, -1] == 2
+
+
 def assert_same(one, other):
     assert one.sums.keys() == other.sums.keys()
     for name, sums in one.sums.items():
         second = other.sums[name]
         assert sums.texts == second.texts
+        assert (sums.bins == second.bins).all(), "numbers of texts are exact in any order"
         for values in ("measures", "offsets", "positions"):
             np.testing.assert_allclose(getattr(sums, values), getattr(second, values), rtol=1e-12, atol=1e-12)
         for head in range(SHAPE[0] * SHAPE[1]):

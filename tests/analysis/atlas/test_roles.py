@@ -1,11 +1,13 @@
 """Roles, profiles and differences of heads, by hand on small tables and with planted heads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, planted_gpt
-from visformer.analysis.atlas import Atlas, build, difference, distances, interval, roles, similar_heads, with_token
+from visformer.analysis.atlas import build, difference, distances, interval, roles, similar_heads, with_token
 from visformer.errors import DataError
 
 
@@ -32,7 +34,7 @@ def test_planted_heads_have_their_roles(atlas):
 
 def test_a_statistic_that_most_heads_share_is_no_role(atlas):
     alike = atlas.heads.assign(previous=0.9, previous_sd=0.0)
-    found = roles(Atlas(atlas.about, alike, atlas.offsets, atlas.positions, atlas.examples, atlas.broken))
+    found = roles(replace(atlas, heads=alike))
     assert "previous token" not in {*found["label"]}
 
 
@@ -60,7 +62,7 @@ def test_a_head_is_most_like_its_copy_and_says_what_differs(atlas):
 
 def test_differences_have_the_interval_of_two_means(atlas):
     moved = atlas.heads.assign(first=atlas.heads["first"] + 0.125)
-    other = Atlas(atlas.about, moved, atlas.offsets, atlas.positions, atlas.examples, atlas.broken)
+    other = replace(atlas, heads=moved)
     found = difference(atlas, other, "first")
     low, high = interval(atlas, "first")
     assert found["difference"].tolist() == pytest.approx([0.125] * len(found))

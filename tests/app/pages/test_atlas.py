@@ -57,6 +57,14 @@ def test_it_shows_what_the_selected_head_is(new_app):
     assert button(app, "Cross 3·7 (0.98)")
 
 
+def test_the_selected_statistic_is_shown_over_the_texts(new_app):
+    app = new_app(page="measure/atlas", atlas_chart="texts", atlas_statistic="alignment", **CROSS)
+    assert shows_something(app) and not texts(app, "Of this head there is no distribution")
+    app = new_app(page="measure/atlas", atlas_chart="texts", atlas_statistic="effect", **CROSS)
+    assert texts(app, "Of this head there is no distribution of “Effect of silencing” over the texts.")
+    assert button(app, "Open 1"), "the rest of the page is there"
+
+
 def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
     app = open_page(new_app(), "measure/atlas")
     panels = pictures.HEADS.make(Source(), {"atlas": "en-zh"})

@@ -2,8 +2,8 @@
 
 from visformer.analysis.atlas.data import Columns, Data
 from visformer.analysis.atlas.file import bundled_names, pack
-from visformer.analysis.atlas.likeness import difference, distances, similar_heads
-from visformer.analysis.atlas.measures import MEASURES, Measure
+from visformer.analysis.atlas.likeness import difference, distances, histogram, similar_heads
+from visformer.analysis.atlas.measures import MEASURES, Measure, edges
 from visformer.analysis.atlas.roles import ROLES, interval, roles, values, with_token
 from visformer.analysis.atlas.run import build
 from visformer.analysis.atlas.tables import Atlas
@@ -19,6 +19,8 @@ __all__ = [
     "bundled_names",
     "difference",
     "distances",
+    "edges",
+    "histogram",
     "interval",
     "pack",
     "roles",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.atlas.measures import even_weights
 from visformer.analysis.atlas.records import Record
 from visformer.analysis.heads import separators
 from visformer.trace import Trace, TracedTensor
@@ -65,8 +66,7 @@ class Sketch:
             for side in (queries, keys)
         )
         rows, columns = content  # special tokens and punctuation would be most heads' best examples
-        causal = axes.name.startswith("decoder.") and queries == keys
-        even = 1 / np.arange(1, n_queries + 1) if causal else np.full(n_queries, 1 / n_keys)
+        even = even_weights(axes.name, queries, keys, n_queries, n_keys)
         least = np.where(rows[:, :, None] & columns[:, None], even[:, None], np.inf)  # (text, query, key)
         if queries == keys:
             least[:, np.arange(n_keys), np.arange(n_keys)] = np.inf

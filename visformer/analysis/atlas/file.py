@@ -4,12 +4,11 @@ import io
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visformer.analysis.atlas import schemas
-from visformer.analysis.atlas.parts import KEY, about_of
+from visformer.analysis.atlas.parts import KEY, about_of, require_version
 from visformer.analysis.atlas.schemas import EFFECTS, TABLES, table_schema
 from visformer.errors import N_, DataError
 from visformer.system import limits
@@ -67,9 +66,7 @@ def unpack(content: bytes, name: str) -> Tables:
         raise
     except (zipfile.BadZipFile, zlib.error, ArrowException, ValueError, OSError, RuntimeError, EOFError) as error:
         # RuntimeError: encrypted, or of an unknown compression
-        raise DataError(
-            N_("{name} is no atlas, or damaged: zip the tables in the folder that visformer atlas wrote."), name=name
-        ) from error
+        raise DataError(N_("{name} is no atlas, or damaged: visformer atlas --zip writes one."), name=name) from error
 
 
 def _unpacked(content: bytes, name: str) -> Tables:
@@ -80,7 +77,7 @@ def _unpacked(content: bytes, name: str) -> Tables:
             entry = entries.get(f"{table}.parquet")
             if entry is None and table != EFFECTS:
                 raise DataError(
-                    N_("{name} has no {table}: zip the tables in the folder that visformer atlas wrote."),
+                    N_("{name} has no {table}: visformer atlas --zip writes a file with all tables."),
                     name=name,
                     table=f"{table}.parquet",
                 )
@@ -109,10 +106,9 @@ def _table(name: str, packed: bytes) -> "pyarrow.Table":
     wanted = table_schema(name)
     with parquet.ParquetFile(pa.BufferReader(packed)) as file:
         said = about_of(file.schema_arrow.metadata)
-        if said is None or said.get("schema") != schemas.VERSION:
-            raise _other(name, said and said.get("schema"))
+        require_version(f"{name}.parquet", said or {})
         if not file.schema_arrow.equals(wanted):
-            raise _other(name, said["schema"])
+            raise ValueError("other columns")
         _limit(file.metadata.num_rows, limits.ATLAS_ROWS, f"{name}.parquet")
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         _limit(sum(group.total_byte_size for group in groups), limits.ATLAS_DECODED, f"{name}.parquet")
@@ -126,15 +122,6 @@ def _table(name: str, packed: bytes) -> "pyarrow.Table":
             length += compute.sum(sizes).as_py() or 0
     _limit(length, limits.ATLAS_DECODED, f"{name}.parquet")
     return table.cast(wanted).replace_schema_metadata(metadata)
-
-
-def _other(table: str, schema: Any) -> DataError:
-    return DataError(
-        N_("{table} is of the schema {theirs}, this is {ours}: make the atlas again with this version."),
-        table=f"{table}.parquet",
-        theirs=str(schema)[:20],
-        ours=schemas.VERSION,
-    )
 
 
 def _checked(found: Tables, name: str) -> Tables:

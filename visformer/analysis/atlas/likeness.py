@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.atlas.measures import MEASURES
+from visformer.analysis.atlas.measures import MEASURES, edges
 from visformer.analysis.atlas.reducer import OFFSETS
 from visformer.analysis.atlas.roles import interval, values
+from visformer.analysis.atlas.schemas import COUNTS
 from visformer.errors import N_, DataError
 
 if TYPE_CHECKING:
@@ -44,6 +45,42 @@ def distances(atlas: "Atlas", stack: str, layer: int, head: int) -> "pd.DataFram
     own = table[(table["layer"] == layer) & (table["head"] == head)][["offset", "share"]]
     others = table.groupby("offset")["share"].mean().rename("others").reset_index()
     return own.merge(others, on="offset").reset_index(drop=True)
+
+
+def histogram(atlas: "Atlas", statistic: str, stack: str, layer: int, head: int) -> "pd.DataFrame":
+    """Return how many texts have which value of a statistic of a head, beside the other heads.
+
+    The value of a text is its mean over rows, in the unit of the statistic; of the entropy it is the share of the
+    largest entropy that its rows can have, so that texts of any length compare.
+
+    Args:
+        atlas: of a model.
+        statistic: a name of :data:`visformer.analysis.atlas.MEASURES`.
+        stack: such as "decoder.cross_attn".
+        layer: from 0.
+        head: from 0.
+
+    Returns:
+        One row a bin: begin, end, texts (number of them), and others, the mean share of the texts of all heads of this
+        attention. ``attrs`` has the mean of the values. Without rows if no text has the statistic.
+
+    Raises:
+        DataError: the atlas has no such head.
+    """
+    import pandas as pd
+
+    _require(atlas, stack, layer, head)
+    table = atlas.histograms
+    beside = table[(table["stack"] == stack) & (table["statistic"] == statistic)]
+    own = beside[(beside["layer"] == layer) & (beside["head"] == head)]
+    if not len(own):
+        return pd.DataFrame(columns=["begin", "end", "texts", "others"])
+    counts = beside[[*COUNTS]].to_numpy(float)
+    others = (counts / counts.sum(axis=1, keepdims=True).clip(min=1)).mean(axis=0)
+    bins, texts = edges(statistic), own[[*COUNTS]].to_numpy()[0]
+    found = pd.DataFrame({"begin": bins[:-1], "end": bins[1:], "texts": texts, "others": others})
+    found.attrs["mean"] = float(own["mean"].iloc[0])
+    return found
 
 
 def similar_heads(

@@ -44,9 +44,41 @@ MEASURES = (
 """All statistics; those that the data or the attention do not give have no rows."""
 
 
+BINS = 20
+"""Bins of a histogram of texts."""
+
+_ENDS = {"distance": (-9.5, 10.5)}
+"""Where the bins of a statistic begin and end, if not at 0 and 1; whatever is beyond is in the outermost bin."""
+
+
 def names(*, cross: bool) -> tuple[str, ...]:
     """Return the names of the statistics of cross-attention, or of self-attention."""
     return tuple(measure.name for measure in MEASURES if (measure.cross if cross else measure.self))
+
+
+def edges(name: str) -> Floats:
+    """Return where the bins of a statistic of texts are: the begin of each, and the end of the last, (BINS + 1,)."""
+    return np.linspace(*_ENDS.get(name, (0.0, 1.0)), BINS + 1)
+
+
+def histograms(names: Sequence[str], values: Floats, counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count texts by bin.
+
+    Args:
+        names: of the statistics.
+        values: (statistic, text, layer, head).
+        counted: which of them there are.
+
+    Returns:
+        (statistic, layer, head, bin): numbers of texts.
+    """
+    begin, end = np.array([edges(name)[[0, -1]] for name in names]).T.reshape(2, -1, 1, 1, 1)
+    counted = counted & np.isfinite(values)  # half precision may overflow
+    share = ((values - begin) / (end - begin))[counted]
+    shape = values.shape[0], *values.shape[2:]
+    first = np.arange(0, BINS * np.prod(shape), BINS).reshape(shape)[:, None]  # of each head
+    bins = np.clip(np.floor(share * BINS), 0, BINS - 1).astype(np.intp) + np.broadcast_to(first, values.shape)[counted]
+    return np.bincount(bins, minlength=BINS * first.size).reshape(*shape, BINS)
 
 
 @dataclass(frozen=True)
@@ -57,11 +89,13 @@ class Measured:
         totals: by statistic, (text, layer, head): its total over rows, and its number of rows.
         entropy: (text, layer, head, query).
         rows: (text, layer, head, query): 1 for a row that is not fully masked.
+        largest: (text, layer, head): the entropy of its rows together if each spread its weight evenly.
     """
 
     totals: Mapping[str, tuple[Floats, Floats]]
     entropy: Floats
     rows: Floats
+    largest: Floats
 
 
 def measured(
@@ -93,7 +127,15 @@ def measured(
                 total, counted = totals.setdefault(name, (np.zeros(rows.shape), np.zeros(rows.shape)))
                 total[i] = pattern[i].reshape(*rows.shape[1:], -1) @ cells.ravel().astype(np.float64)
                 counted[i] = cells.any(axis=1).sum()
-    return Measured(totals, entropy, attending)
+    even = even_weights(layers[min(layers)].name, queries, keys, *pattern.shape[-2:])
+    return Measured(totals, entropy, attending, attending @ -np.log(even))
+
+
+def even_weights(name: str, queries: str, keys: str, n_queries: int, n_keys: int) -> Floats:
+    """Return the weight of each key, (query,), in rows that spread it evenly over the keys that they may attend to."""
+    causal = name.startswith("decoder.") and queries == keys
+    even: Floats = 1 / np.arange(1, n_queries + 1) if causal else np.full(n_queries, 1 / n_keys)
+    return even
 
 
 def _cells(record: Record, trace: Trace, queries: str, keys: str) -> dict[str, NDArray[np.bool_] | None]:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING, Any
 
 from visformer.analysis.atlas.data import STDIN, Data
-from visformer.analysis.atlas.parts import About, Task, fingerprint, measure
-from visformer.analysis.atlas.run import Engine, Progress, tasks_of
+from visformer.analysis.atlas.parts import About, Task, fingerprint
+from visformer.analysis.atlas.run import Engine, Progress, part_of, tasks_of
 from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:  # torch
@@ -57,9 +58,13 @@ def on_ray(job: Job, *, address: str | None = None, workers: int | None = None, 
     if job.data.source == STDIN:
         raise VisformerError(N_("Workers on a cluster cannot read standard input: write it to a file."))
 
-    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[int, bytes]]:
-        sizes = {task.index: len(task.rows) for task in tasks}
-        if not sizes:
+    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
+        sizes: dict[str, int] = {}  # rows that progress counts
+        items = []
+        for task in tasks:
+            sizes[task.name] = 0 if task.silences else len(task.rows)
+            items.append({"index": task.index, "silences": task.silences})
+        if not items:
             return
         with _Cluster(address) as cluster:
             n_workers = min(workers or max(1, (cluster.cpus - 1) // threads), len(sizes))
@@ -68,39 +73,43 @@ def on_ray(job: Job, *, address: str | None = None, workers: int | None = None, 
                     N_("{workers} workers of {threads} threads need {needed} CPUs: the cluster has {cpus}."),
                     workers=n_workers, threads=threads, needed=n_workers * threads, cpus=cluster.cpus,
                 )  # fmt: skip
-            with closing(cluster.results(_dataset(job, about, strict, [*sizes], n_workers, threads))) as rows:
+            with closing(cluster.results(_dataset(job, about, strict, items, n_workers, threads))) as rows:
                 for row in rows:
                     if row["error"]:
                         raise pickle.loads(row["error"])
-                    yield row["index"], row["part"]
-                    progress(sizes[row["index"]], True)
+                    yield row["name"], row["part"]
+                    if size := sizes[row["name"]]:
+                        progress(size, True)
 
     return run
 
 
 class _Worker:
-    """An actor: the model, and the shards of the data from where it is on."""
+    """An actor: the model, and the tasks from where it is on."""
 
     def __init__(self, job: Job, about: About, strict: bool) -> None:
         self.job, self.about, self.strict = job, about, strict
         self.model = job.load()
         self.tasks: Iterator[Task] = iter(())
-        self.next = 0
+        self.silences, self.next = False, 0
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Compute the part of one shard; what ends the run is returned, since Ray would repeat it."""
-        index = int(batch["index"][0])
+        """Compute the part of one task; what ends the run is returned, since Ray would repeat it."""
+        index, silences = int(batch["index"][0]), bool(batch["silences"][0])
         try:
             if fingerprint(self.model) != self.about.fingerprint:
                 raise VisformerError(N_("A worker has other weights of {model}."), model=self.about.model)
-            part = measure(self.model, self._task(index), self.about, strict=self.strict)
+            task = self._task(index, silences)
+            part = part_of(self.model, task, self.about, strict=self.strict)
         except VisformerError as error:
-            return {"index": [index], "part": [b""], "error": [pickle.dumps(error)]}
-        return {"index": [index], "part": [part], "error": [b""]}
+            return {"name": [""], "part": [b""], "error": [pickle.dumps(error)]}
+        return {"name": [task.name], "part": [part], "error": [b""]}
 
-    def _task(self, index: int) -> Task:
-        if index < self.next or not self.next:
-            self.tasks = tasks_of(self.job.data, self.job.limit, self.about.shard)
+    def _task(self, index: int, silences: bool) -> Task:
+        if silences != self.silences or index < self.next or not self.next:
+            rows = islice(self.job.data.rows(), self.job.limit)
+            self.tasks = tasks_of(rows, 1 if silences else self.about.shard, silences=silences)
+            self.silences = silences
         for task in self.tasks:
             self.next = task.index + 1
             if task.index == index:
@@ -108,13 +117,13 @@ class _Worker:
         raise VisformerError(N_("A worker finds fewer rows in {data}."), data=self.job.data.source)
 
 
-def _dataset(job: Job, about: About, strict: bool, missing: list[int], workers: int, threads: int) -> Any:
+def _dataset(job: Job, about: About, strict: bool, items: list[dict[str, Any]], workers: int, threads: int) -> Any:
     import ray.data
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = context.print_on_execution_start = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # the progress bar is ours
-    shards = ray.data.from_items([{"index": index} for index in missing], override_num_blocks=len(missing))
+    shards = ray.data.from_items(items, override_num_blocks=len(items))
     return shards.map_batches(
         _Worker,
         fn_constructor_args=(job, about, strict),

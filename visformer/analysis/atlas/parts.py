@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visformer.analysis.atlas import schemas
 from visformer.analysis.atlas.examples import Example
 from visformer.analysis.atlas.records import Broken, Record, Row, digest
 from visformer.analysis.atlas.reducer import Reducer, Sums, Text
 from visformer.analysis.atlas.schemas import FIELDS, part_schema
-from visformer.errors import VisformerError
+from visformer.errors import N_, DataError, VisformerError
 
 if TYPE_CHECKING:  # torch; pyarrow, which takes long
     import pyarrow
@@ -59,17 +60,24 @@ class About:
 
 @dataclass(frozen=True)
 class Task:
-    """One shard of the data.
+    """One shard of the data, or a text on which heads are silenced.
 
     Args:
-        index: of the shard, from 0.
+        index: of the shard or text, from 0.
         first: number of its first row in the data, from 0.
         rows: its rows.
+        silences: whether heads are silenced.
     """
 
     index: int
     first: int
     rows: Sequence[Row]
+    silences: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its file in the folder of the atlas."""
+        return f"{'effects' if self.silences else 'shards'}/{self.index:05}.parquet"
 
     @property
     def digest(self) -> str:
@@ -187,6 +195,7 @@ def _rows(sums: Sums) -> Iterable[dict[str, Any]]:
         row = {"stack": sums.stack, "layer": sums.layers[layer], "head": head, "texts": sums.texts}
         for name, fields in zip(sums.names, sums.measures[:, :, layer, head].tolist(), strict=True):
             row |= {f"{name}_{field}": value for field, value in zip(FIELDS, fields, strict=True)}
+        row |= {f"{name}_bins": bins for name, bins in zip(sums.names, sums.bins[:, layer, head].tolist(), strict=True)}
         row["offset_weight"], row["offset_cells"] = sums.offsets[:, layer, head].tolist()
         row["position_entropy"], row["position_rows"] = sums.positions[:, layer, head].tolist()
         row["examples"] = [plain(example) for example in sums.examples[layer * sums.n_heads + head]]
@@ -208,6 +217,25 @@ def about_of(metadata: dict[bytes, bytes] | None) -> dict[str, Any] | None:
     return told if isinstance(told, dict) else None
 
 
+def require_version(name: str, said: dict[str, Any]) -> None:
+    """Require a file of this schema.
+
+    Args:
+        name: what errors call it.
+        said: what it says that it is of.
+
+    Raises:
+        DataError: it is of another schema.
+    """
+    if said.get("schema") != schemas.VERSION:
+        raise DataError(
+            N_("{table} is of the schema {theirs}, this is {ours}: make the atlas again with this version."),
+            table=name,
+            theirs=str(said.get("schema"))[:20],
+            ours=schemas.VERSION,
+        )
+
+
 def read_part(table: "pyarrow.Table") -> Part:
     """Read what :func:`measure` wrote."""
     said = about_of(table.schema.metadata)
@@ -226,6 +254,7 @@ def _sums(stack: str, rows: Sequence[dict[str, Any]]) -> Sums:
     for i, row in enumerate(rows):
         layer, head = layers.index(row["layer"]), row["head"]
         sums.measures[:, :, layer, head] = [[row[f"{name}_{field}"] for field in FIELDS] for name in sums.names]
+        sums.bins[:, layer, head] = [row[f"{name}_bins"] for name in sums.names]
         sums.offsets[:, layer, head] = row["offset_weight"], row["offset_cells"]
         sums.positions[:, layer, head] = row["position_entropy"], row["position_rows"]
         sums.examples.extend(i, [_example(cell) for cell in row["examples"]])

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.atlas.examples import Sketch
+from visformer.analysis.atlas.measures import BINS, histograms, names
 from visformer.analysis.atlas.measures import measured as measure
-from visformer.analysis.atlas.measures import names
 from visformer.analysis.atlas.records import Record
 from visformer.analysis.atlas.schemas import FIELDS
 from visformer.analysis.heads import require_alike
@@ -44,6 +44,7 @@ class Sums:
     n_heads: int
     texts: int = 0
     measures: Floats = field(init=False)  # (measure, field, layer, head), see FIELDS
+    bins: NDArray[np.int64] = field(init=False)  # (measure, layer, head, bin), see edges: numbers of texts
     offsets: Floats = field(init=False)  # (weight | cells, layer, head, offset); cross-attention has none
     positions: Floats = field(init=False)  # (entropy | rows, layer, head, position)
     examples: Sketch = field(init=False)
@@ -52,6 +53,7 @@ class Sums:
         shape = len(self.layers), self.n_heads
         self.names = names(cross=self.stack.endswith("cross_attn"))
         self.measures = np.zeros((len(self.names), len(FIELDS), *shape))
+        self.bins = np.zeros((len(self.names), *shape, BINS), dtype=np.int64)
         self.offsets = np.zeros((2, *shape, 2 * OFFSETS + 1))
         self.positions = np.zeros((2, *shape, POSITIONS))
         self.examples = Sketch(shape[0] * shape[1])
@@ -70,8 +72,12 @@ class Sums:
             totals[self.names.index(name)] = both
         total, rows = totals[:, 0], totals[:, 1]  # each (measure, text, layer, head)
         mean = total / np.maximum(rows, 1)
-        for i, values in enumerate((rows, total, rows > 0, mean, mean * mean)):
-            self.measures[:, i] += values.sum(axis=1)
+        values = mean.copy()
+        entropy = self.names.index("entropy")
+        values[entropy] = total[entropy] / np.where(found.largest > 0, found.largest, 1)  # texts of any length compare
+        for i, each in enumerate((rows, total, rows > 0, mean, mean * mean, values)):
+            self.measures[:, i] += each.sum(axis=1)
+        self.bins += histograms(self.names, values, rows > 0)
         self._at(self.positions, np.stack([found.entropy.sum(axis=0), found.rows.sum(axis=0)]))
         if kind == "self_attn":
             self.offsets += _by_offset(pattern)
@@ -81,6 +87,7 @@ class Sums:
         """Add the sums of another part of the data."""
         self.texts += other.texts
         self.measures += other.measures
+        self.bins += other.bins
         self.offsets += other.offsets
         self.positions += other.positions
         self.examples.merge(other.examples)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from visformer.analysis.atlas import schemas
 from visformer.analysis.atlas.data import Data
-from visformer.analysis.atlas.parts import About, Task, fingerprint, measure
-from visformer.analysis.atlas.records import Broken, Record, Row, digest
+from visformer.analysis.atlas.effects import effects_table, silence
+from visformer.analysis.atlas.parts import About, Task, fingerprint, measure, read_part
+from visformer.analysis.atlas.records import Broken, Row
 from visformer.analysis.atlas.reducer import Reducer
 from visformer.analysis.atlas.store import Store
 from visformer.analysis.atlas.tables import Atlas, tables
@@ -28,20 +29,27 @@ Progress = Callable[[int, bool], object]
 """Called with a number of rows, and whether they were computed now, not in an earlier run."""
 
 Silencing = Callable[[int, int], None]
-"""Called with passes done and all passes."""
+"""Called with texts done and all texts."""
 
-Engine = Callable[[Iterable[Task], About, bool, Progress], Iterator[tuple[int, bytes]]]
-"""Runs a model over shards, in any order: yields the index of each with the file of its part."""
+Engine = Callable[[Iterable[Task], About, bool, Progress], Iterator[tuple[str, bytes]]]
+"""Runs a model over tasks, in any order: yields the name of each with the file of its part."""
 
 
 def local(model: "TracedModel") -> Engine:
-    """Run one shard after another in this process."""
+    """Run one task after another in this process."""
 
-    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[int, bytes]]:
+    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
         for task in tasks:
-            yield task.index, measure(model, task, about, strict=strict, tick=lambda: progress(1, True))
+            yield task.name, part_of(model, task, about, strict=strict, tick=lambda: progress(1, True))
 
     return run
+
+
+def part_of(
+    model: "TracedModel", task: Task, about: About, *, strict: bool, tick: Callable[[], object] = lambda: None
+) -> bytes:
+    """Return the Parquet file of the part of a task; see :func:`measure` and :func:`silence`."""
+    return silence(model, task, about) if task.silences else measure(model, task, about, strict=strict, tick=tick)
 
 
 def build(
@@ -66,10 +74,10 @@ def build(
         shard: rows of the data in each shard; a shard is the unit that is computed again after an interruption.
         limit: only so many rows.
         strict: whether a broken row ends the run.
-        effects: on how many texts each head is silenced, at most 200: the first ones of the data, but broken ones.
-        engine: runs the shards; None: one after another in this process.
+        effects: on how many texts each head is silenced, at most 200: the first rows of the data, but broken ones.
+        engine: runs shards and texts; None: one after another in this process.
         progress: called with a number of rows, and whether they were computed now, not in an earlier run.
-        silencing: called with passes done and all passes, while heads are silenced.
+        silencing: called with texts done and all texts, while heads are silenced.
 
     Returns:
         The atlas, as it is in ``out``.
@@ -82,27 +90,31 @@ def build(
     _require_fitting(model, data, effects)
     about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION, schemas.VERSION)
     store = Store(Path(out), about)
-    first: list[Record] = []  # for effects
-    done = 0
+    first: list[Row] = []  # on which heads are silenced
+    shards: list[str] = []
+    texts: list[str] = []
 
     def missing() -> Iterator[Task]:
-        nonlocal done
-        for task in tasks_of(data, limit, shard):
-            first.extend(row for row in task.rows[: effects and None] if isinstance(row, Record) and effects)
-            del first[effects:]
+        for task in tasks_of(islice(data.rows(), limit), shard):
+            first.extend(task.rows[: effects - len(first)])
+            shards.append(task.name)
             if store.holds(task):
                 progress(len(task.rows), False)
             else:
                 yield task
-            done = task.index + 1
+        silent = [*tasks_of(first, 1, silences=True)]
+        texts.extend(task.name for task in silent)
+        yield from (task for task in silent if not store.holds(task))
 
-    for index, part in (engine or local(model))(missing(), about, strict, progress):
-        store.write(index, part)
-    merged, broken = _merged(store, done, strict)
+    for name, part in (engine or local(model))(missing(), about, strict, progress):
+        store.write(name, part)
+        if silencing is not None and name in texts:
+            silencing(sum((store.folder / each).exists() for each in texts), len(texts))
+    merged, broken = _merged(store, shards, strict)
     for name, table in tables(merged, broken).items():
         store.write_table(name, table)
     if effects:
-        _effects(store, model, first, broken, silencing)
+        store.write_table(schemas.EFFECTS, effects_table(store.read(name) for name in texts))
     return Atlas.read(out)
 
 
@@ -120,19 +132,19 @@ def _require_fitting(model: "TracedModel", data: Data, effects: int) -> None:
         raise VisformerError(N_("{name} takes no pair: only an encoder does."), name=model.info.name)
 
 
-def tasks_of(data: Data, limit: int | None, size: int) -> Iterator[Task]:
-    """Yield the shards of the data."""
-    rows: Iterator[Row] = islice(data.rows(), limit)
+def tasks_of(rows: Iterable[Row], size: int, *, silences: bool = False) -> Iterator[Task]:
+    """Yield the tasks of so many rows each."""
+    rows = iter(rows)
     for index, chunk in enumerate(iter(lambda: list(islice(rows, size)), [])):
-        yield Task(index, index * size, chunk)
+        yield Task(index, index * size, chunk, silences)
 
 
-def _merged(store: Store, n_shards: int, strict: bool) -> tuple[Reducer, list[Broken]]:
+def _merged(store: Store, shards: Iterable[str], strict: bool) -> tuple[Reducer, list[Broken]]:
     """Merge all shards in order."""
     merged = Reducer()
     broken: list[Broken] = []
-    for index in range(n_shards):
-        part = store.read(index)
+    for name in shards:
+        part = read_part(store.read(name))
         merged.merge(part.sums)
         broken += part.broken
     if strict and broken:  # of an earlier run without it
@@ -143,26 +155,3 @@ def _merged(store: Store, n_shards: int, strict: bool) -> tuple[Reducer, list[Br
             raise DataError(N_("No row of {source} can be used: {why}"), source=source, why=broken[0].error())
         raise DataError(N_("{source} holds no text."), source=source)
     return merged, broken
-
-
-def _effects(
-    store: Store, model: "TracedModel", records: Iterable[Record], broken: Iterable[Broken], progress: Silencing | None
-) -> None:
-    """Silence each head on the first texts of the data that can be used, if that was not done in an earlier run."""
-    import pyarrow as pa
-
-    from visformer.analysis.effects.head_effects import head_effects
-
-    skipped = {(row.file, row.line) for row in broken}
-    used = [one for one in records if (one.file, one.line) not in skipped and _predicts(model, one)]
-    of = {"method": "zero", "texts": len(used), "digest": digest(used)}
-    if store.holds_table("effects", **of):
-        return
-    table = head_effects(model, [one.text if one.target is None else (one.text, one.target) for one in used],
-                         progress=progress)  # fmt: skip
-    store.write_table("effects", pa.Table.from_pandas(table, preserve_index=False), **of)
-
-
-def _predicts(model: "TracedModel", record: Record) -> bool:
-    """Whether a text has a token to predict: of a decoder-only model, the first has not."""
-    return model.info.kind != "decoder" or record.target is not None or len(model.tokenize(record.text)) > 1

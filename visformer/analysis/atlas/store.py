@@ -4,8 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from visformer.analysis.atlas import schemas
-from visformer.analysis.atlas.parts import About, Part, Task, about_of, read_part, to_parquet
+from visformer.analysis.atlas.parts import About, Task, about_of, require_version, to_parquet
 from visformer.errors import N_, DataError
 from visformer.system.files import write_whole
 
@@ -36,17 +35,13 @@ class Store:
         for path in (*sorted(folder.glob("*.parquet")), *sorted((folder / "shards").glob("*.parquet"))[:1]):
             self._require_ours(path, about_of(_schema(path).metadata))
 
-    def path(self, index: int) -> Path:
-        """Return the file of a shard."""
-        return self.folder / "shards" / f"{index:05}.parquet"
-
     def holds(self, task: Task) -> bool:
-        """Whether a shard is there already.
+        """Whether the part of a task is there already.
 
         Raises:
             DataError: it is of another model, another version or other data.
         """
-        path = self.path(task.index)
+        path = self.folder / task.name
         if not path.exists():
             return False
         said = about_of(_schema(path).metadata)
@@ -56,29 +51,23 @@ class Store:
             raise _other(path, DataError(N_("of other data than rows {first} to {last}"), first=first, last=last))
         return True
 
-    def write(self, index: int, content: bytes) -> None:
-        """Write a shard."""
-        path = self.path(index)
+    def write(self, name: str, content: bytes) -> None:
+        """Write a part."""
+        path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
 
-    def read(self, index: int) -> Part:
-        """Read a shard.
+    def read(self, name: str) -> "pyarrow.Table":
+        """Read a part.
 
         Raises:
             DataError: it is damaged.
         """
-        return read_part(read_table(self.path(index)))
+        return read_table(self.folder / name)
 
-    def holds_table(self, name: str, **more: Any) -> bool:
-        """Whether a table of the whole corpus is there whose metadata say ``more``, too."""
-        path = self.folder / f"{name}.parquet"
-        said = (path.exists() and about_of(_schema(path).metadata)) or {}
-        return said.items() >= {**asdict(self.about), **more}.items()
-
-    def write_table(self, name: str, table: "pyarrow.Table", **more: Any) -> None:
-        """Write a table of the whole corpus; ``more``: what its metadata say besides."""
-        write_whole(self.folder / f"{name}.parquet", to_parquet(table, {**asdict(self.about), **more}))
+    def write_table(self, name: str, table: "pyarrow.Table") -> None:
+        """Write a table of the whole corpus."""
+        write_whole(self.folder / f"{name}.parquet", to_parquet(table, asdict(self.about)))
 
     def _require_ours(self, path: Path, said: dict[str, Any] | None) -> None:
         if said is None:
@@ -119,9 +108,9 @@ def read_table(path: Path) -> "pyarrow.Table":
         table = parquet.read_table(path)
     except ArrowException as error:
         raise _damaged(path, error) from error
-    said = about_of(table.schema.metadata)
-    if said is None or said.get("schema") != schemas.VERSION:
-        raise DataError(N_("{path} is no part of an atlas of this version of visformer."), path=path)
+    if (said := about_of(table.schema.metadata)) is None:
+        raise DataError(N_("{path} is no part of an atlas."), path=path)
+    require_version(str(path), said)
     return table
 
 

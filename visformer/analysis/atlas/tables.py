@@ -12,7 +12,7 @@ from visformer.analysis.atlas.measures import MEASURES
 from visformer.analysis.atlas.parts import about_of, plain
 from visformer.analysis.atlas.records import Broken
 from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer, Sums
-from visformer.analysis.atlas.schemas import EFFECTS, TABLES, table_schema
+from visformer.analysis.atlas.schemas import COUNTS, EFFECTS, FIELDS, TABLES, table_schema
 from visformer.analysis.atlas.store import read_table
 from visformer.errors import N_, DataError
 
@@ -31,6 +31,10 @@ class Atlas:
             texts (number of them), and for each statistic of :data:`visformer.analysis.atlas.MEASURES` its mean over
             rows (``entropy``), the standard deviation of the texts' means (``entropy_sd``), the number of rows
             (``entropy_rows``) and of texts with such rows (``entropy_texts``). NaN where there is no such row.
+        histograms: stack, layer, head, statistic, mean (of the texts' values, each counted once), and in bin_0 to
+            bin_19 how many texts have a value in that bin, see :func:`visformer.analysis.atlas.edges`. The value of a
+            text is its mean over rows; of the entropy it is the share of the largest that its rows can have. Only where
+            there is such a text.
         offsets: stack, layer, head, offset (of the key from the row; -16 and 16 with all beyond), weight (mean a cell),
             cells. Self-attention only.
         positions: stack, layer, head, position (of the row, from 0; 63 with all later ones), entropy (mean), rows.
@@ -43,6 +47,7 @@ class Atlas:
 
     about: Mapping[str, Any]
     heads: "pd.DataFrame"
+    histograms: "pd.DataFrame"
     offsets: "pd.DataFrame"
     positions: "pd.DataFrame"
     examples: "pd.DataFrame"
@@ -66,12 +71,13 @@ class Atlas:
         if folder.is_file():
             return cls.unpack(folder.read_bytes(), folder.name)
         paths = {name: folder / f"{name}.parquet" for name in (*TABLES, EFFECTS)}
-        absent = [name for name in TABLES if not paths[name].exists()]
+        read = {name: read_table(path) for name, path in paths.items() if path.exists()}  # of another schema: says so
+        absent = not read.keys() >= {*TABLES}
         if absent and (folder / "shards").is_dir():
             raise DataError(N_("The atlas in {folder} is unfinished: repeat the command that began it."), folder=folder)
         if absent:
             raise DataError(N_("There is no atlas in {folder}: visformer atlas makes one."), folder=folder)
-        return cls._of({name: read_table(path) for name, path in paths.items() if path.exists()})
+        return cls._of(read)
 
     @classmethod
     def unpack(cls, content: bytes, name: str = "atlas.zip") -> "Atlas":
@@ -114,7 +120,13 @@ def tables(merged: Reducer, broken: Sequence[Broken]) -> dict[str, "pyarrow.Tabl
     """Make the tables of an atlas out of the sums of all its texts."""
     import pyarrow as pa
 
-    every = {"heads": _heads, "offsets": _offsets, "positions": _positions, "examples": _examples}
+    every = {
+        "heads": _heads,
+        "histograms": _histograms,
+        "offsets": _offsets,
+        "positions": _positions,
+        "examples": _examples,
+    }
     found = {name: [row for sums in merged.sums.values() for row in rows(sums)] for name, rows in every.items()}
     found["broken"] = [asdict(row) for row in broken]
     return {name: pa.Table.from_pylist(rows, schema=table_schema(name)) for name, rows in found.items()}
@@ -127,7 +139,7 @@ def _places(sums: Sums) -> Iterator[tuple[dict[str, Any], tuple[int, int]]]:
 
 def _heads(sums: Sums) -> Iterator[dict[str, Any]]:
     with np.errstate(invalid="ignore"):
-        rows, total, texts, means, squares = np.moveaxis(sums.measures, 1, 0)  # each (measure, layer, head)
+        rows, total, texts, means, squares, _ = np.moveaxis(sums.measures, 1, 0)  # each (measure, layer, head)
         mean = total / rows
         variance = (squares - means * means / np.maximum(texts, 1)) / np.where(texts > 1, texts - 1, np.nan)
         spread = np.sqrt(np.maximum(variance, 0.0))
@@ -142,6 +154,15 @@ def _heads(sums: Sums) -> Iterator[dict[str, Any]]:
             row[f"{name}_rows"] = int(rows[i, *at])
             row[f"{name}_texts"] = int(texts[i, *at])
         yield row
+
+
+def _histograms(sums: Sums) -> Iterator[dict[str, Any]]:
+    texts, values = (sums.measures[:, FIELDS.index(field)] for field in ("texts", "values"))
+    for i, name in enumerate(sums.names):  # like beside like, which takes less room
+        for place, at in _places(sums):
+            if texts[i, *at]:
+                counts = zip(COUNTS, sums.bins[i, *at].tolist(), strict=True)
+                yield {**place, "statistic": name, "mean": float(values[i, *at] / texts[i, *at]), **dict(counts)}
 
 
 def _offsets(sums: Sums) -> Iterator[dict[str, Any]]:

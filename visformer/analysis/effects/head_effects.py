@@ -5,8 +5,7 @@ estimate by the gradient of a gate). Voita et al. 2019 prune with gates that are
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,7 @@ RESAMPLES = 1_000
 """Bootstrap samples of an interval."""
 
 
-@dataclass(frozen=True, order=True)
-class _Head:
+class _Head(NamedTuple):
     """One head: ``stack`` such as "decoder.cross_attn", layer and head from 0."""
 
     stack: str
@@ -80,22 +78,48 @@ def head_effects(
         VisformerError: the model predicts no next token, there is no sentence, or the method is unknown.
         EditError: the model does not let its heads be changed.
     """
-    import pandas as pd
-
     _require_choice("method", method, ("zero", "mean", "gradient"))
+    heads, rises, tokens = rises_by_head(model, sentences, method=method, to=to, progress=progress)
+    weights = np.ones(len(tokens)) if method == "gradient" else tokens
+    table = tabulated(heads, rises, weights, level=level, seed=seed)
+    table.attrs |= {"method": method, "level": level, "tokens": int(tokens.sum())}
+    return table
+
+
+def rises_by_head(
+    model: "TracedModel",
+    sentences: "Iterable[Text | tuple[Text, Text]]",
+    *,
+    method: Method = "zero",
+    to: str | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[_Head], Floats, Floats]:
+    """Measure each head on each sentence alone; see :func:`head_effects`.
+
+    Returns:
+        The heads; by how much the negative log-likelihood of each sentence rises without each of them, (text, head), in
+        nats; and the target tokens of each sentence, (text,).
+    """
     texts = _texts(model, sentences, to)
     heads = _heads(model)
     if method == "gradient":
-        rises, tokens = _gradients(model, texts, heads, progress), np.ones(len(texts))
+        rises = _gradients(model, texts, heads, progress)
     else:
         edits = [*(_zeros(heads) if method == "zero" else _means(model, texts, heads))]
-        rises, tokens = _rises(model, texts, edits, progress), _tokens(texts)
+        rises = _rises(model, texts, edits, progress)
+    return heads, rises, _tokens(texts)
+
+
+def tabulated(
+    heads: Sequence[tuple[str, int, int]], rises: Floats, tokens: Floats, *, level: float = 0.95, seed: int = 0
+) -> "pd.DataFrame":
+    """Return the table of :func:`head_effects` of what :func:`rises_by_head` measured."""
+    import pandas as pd
+
     low, high = _interval(rises, tokens, level=level, seed=seed)
-    table = pd.DataFrame([(each.stack, each.layer, each.head) for each in heads], columns=["stack", "layer", "head"])
-    table = table.assign(effect=rises.sum(axis=0) / tokens.sum(), low=low, high=high, n=len(texts))
-    table = table.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
-    table.attrs |= {"method": method, "level": level, "tokens": int(_tokens(texts).sum())}
-    return table
+    table = pd.DataFrame(heads, columns=["stack", "layer", "head"])
+    table = table.assign(effect=rises.sum(axis=0) / tokens.sum(), low=low, high=high, n=len(tokens))
+    return table.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
 
 
 def told_from_zero(table: "pd.DataFrame") -> int:

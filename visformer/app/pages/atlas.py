@@ -14,7 +14,7 @@ from visformer.app.session import address, atlases, boxes, measured, selection, 
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 from visformer.app.widgets import controls, url_widgets
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, DataError, VisformerError
 from visformer.i18n import paragraph
 from visformer.panel import one_by_one
 from visformer.pictures.atlas import (
@@ -53,7 +53,8 @@ _ABSENT = N_(
     "that of {shown}."
 )
 _NO_MODEL = N_(
-    "This app does not have the model {model}: its examples are shown as texts, and none can be opened in the explorer."
+    "This app does not have the model {model}: its examples are shown as texts. They open in the explorer where the "
+    "app is started with it, by visformer run --model."
 )
 _OTHER_WEIGHTS = N_("This atlas is of other weights than the {model} here: what an example opens may differ from it.")
 
@@ -124,6 +125,10 @@ def heads(setting: Setting) -> None:
     st.caption(
         paragraph(
             _("Dot: mean over all rows; line: standard deviation of the texts' own means; faint: the other heads."),
+            _(
+                "Over the texts, each text counts once, with the mean of its rows; for entropy, as a share of the "
+                "largest that its rows can have."
+            ),
             _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
             _(_LIMIT),
         )
@@ -149,10 +154,14 @@ def _focus(panels: "list[Panel]", click: "Click") -> None:
 def _head(setting: Setting, atlas: "Atlas") -> None:
     """Draw what the selected head is: its roles, what silencing it does, and its distribution over the corpus."""
     place = (setting["stack"], setting["layer"], setting["head"])
+    _ = boxes.gettext()
     st.header(_place_name(place), anchor=False)
     st.text("\n".join(filter(None, [*_roles(atlas, place), _silenced(atlas, place)])))
     url_widgets.draw(CHART, setting, PAGE, label_visibility="collapsed")
-    controls.draw(HEAD.draw(setting), key="atlas_head")
+    try:
+        controls.draw(HEAD.draw(setting), key="atlas_head")
+    except DataError as error:  # a statistic that no text has
+        st.text(error.localized(_))
 
 
 def _place_name(place: Place) -> str:
@@ -282,8 +291,8 @@ def _upload() -> None:
         if _BOX.get():
             st.caption(
                 _(
-                    "A zip of the tables that visformer atlas wrote into its folder: heads, offsets, positions, "
-                    "examples, broken and, if there, effects.parquet. It is kept in memory, for your visit only."
+                    "The file atlas.zip that `visformer atlas --data … --model … --out … --zip` writes into its "
+                    "folder. It is kept in memory, for your visit only."
                 )
             )
             key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"

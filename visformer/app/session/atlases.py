@@ -63,7 +63,7 @@ def open_own(content: bytes) -> None:
     work = partial(LONG_WORK.run, _unpack, content)
     found = ADMISSION.run((session, key), work, on_wait=lambda _before: None, session=session, kind="long")
     KEPT.drop(_KEY.get())
-    tables = (found.heads, found.offsets, found.positions, found.examples, found.broken)
+    tables = (found.heads, found.histograms, found.offsets, found.positions, found.examples, found.broken)
     KEPT.put(key, found, int(sum(table.memory_usage(deep=True).sum() for table in tables)))
     _KEY.set(key)
 

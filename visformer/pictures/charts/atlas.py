@@ -5,17 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import literal, look, metadata
-from visformer.pictures.style.theme import CURVES, FAINT, LINE, Theme
+from visformer.pictures.style.theme import CURVES, FAINT, LINE, TEXT, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def statistics(table: "pd.DataFrame", *, axis: str, title: str, theme: Theme = "light") -> go.Figure:
+def statistics(table: "pd.DataFrame", *, selected: str, axis: str, title: str, theme: Theme = "light") -> go.Figure:
     """Draw a line for each statistic: the head as a dot with its deviation, the other heads as small ones.
 
     Args:
         table: statistic (its label), value, sd and others, see :func:`visformer.pictures.atlas.of_head`.
+        selected: the statistic whose label is bold.
         axis: title of the axis, of shares from 0 to 1.
         title: title in a file.
         theme: "light" or "dark".
@@ -48,7 +49,7 @@ def statistics(table: "pd.DataFrame", *, axis: str, title: str, theme: Theme = "
         customdata=table["sd"].tolist(),
         hovertemplate="%{x:.4f} ± %{customdata:.4f}<extra></extra>",
     )
-    names = [literal(name) for name in table["statistic"]]
+    names = [f"<b>{literal(name)}</b>" if name == selected else literal(name) for name in table["statistic"]]
     _finish(figure, title=title, table=table.drop(columns="others").to_dict("list"), theme=theme)
     figure.update_layout(height=70 + 26 * len(table), margin={"l": 10, "r": 10, "t": 10, "b": 45})
     figure.update_yaxes(tickvals=places, ticktext=names, range=[len(table) - 0.4, -0.6], automargin=True)
@@ -91,6 +92,56 @@ def by_position(
     figure.update_layout(height=320, margin={"l": 60, "r": 10, "t": 30, "b": 45}, legend=legend, showlegend=True)
     figure.update_xaxes(title=axes[0])
     figure.update_yaxes(title=axes[1], rangemode="tozero")
+    return figure
+
+
+def over_texts(
+    table: "pd.DataFrame", *, names: tuple[str, str, str], axes: tuple[str, str], title: str, theme: Theme = "light"
+) -> go.Figure:
+    """Draw how many texts have which value: bars, the mean of the values as a line, and dotted all heads.
+
+    Args:
+        table: from :func:`visformer.analysis.atlas.histogram`.
+        names: of the bars and the dotted line, in the legend, and of the mean with its value.
+        axes: axis titles.
+        title: title in a file.
+        theme: "light" or "dark".
+
+    Returns:
+        The figure, with hover; ``show()`` or the end of a cell draws it.
+    """
+    figure, color = go.Figure(), CURVES[theme][0]
+    middles, widths = (table["begin"] + table["end"]) / 2, table["end"] - table["begin"]
+    share = table["texts"] / max(1, table["texts"].sum())
+    figure.add_bar(
+        x=middles.tolist(),
+        y=share.tolist(),
+        width=(0.92 * widths).tolist(),
+        name=literal(names[0]),
+        marker={"color": color},
+        customdata=table[["begin", "end", "texts"]].to_numpy().tolist(),
+        hovertemplate="%{customdata[0]:.2f} – %{customdata[1]:.2f}: %{customdata[2]:,} (%{y:.1%})<extra></extra>",
+    )
+    edges = [*table["begin"], table["end"].iloc[-1]]
+    others = {"shape": "hv", "color": FAINT[theme], "width": 2, "dash": "dot"}
+    heights = [*table["others"], table["others"].iloc[-1]]
+    figure.add_scatter(x=edges, y=heights, mode="lines", name=literal(names[1]), line=others, hoverinfo="skip")
+    mean = table.attrs["mean"]
+    figure.add_vline(x=mean, line={"color": TEXT[theme], "width": 2})
+    figure.add_annotation(
+        x=mean,
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        text=literal(names[2]),
+        showarrow=False,
+        xanchor="left" if mean < (edges[0] + edges[-1]) / 2 else "right",
+    )
+    _finish(figure, title=title, table=table.to_dict("list"), theme=theme)
+    legend = {"orientation": "h", "y": 1.1, "yanchor": "bottom"}
+    figure.update_layout(height=340, margin={"l": 60, "r": 10, "t": 60, "b": 45}, legend=legend, showlegend=True)
+    figure.update_xaxes(title=axes[0], range=[edges[0], edges[-1]])
+    figure.update_yaxes(title=axes[1], tickformat=".0%", rangemode="tozero")
     return figure
 
 

@@ -16,7 +16,7 @@ from visformer.analysis.atlas.on_ray import Job
 from visformer.errors import DataError, VisformerError
 
 WORDS = "I went to school . She likes the school .".split()
-N_SHARDS = 16
+N_SHARDS, EFFECTS = 16, 7
 
 
 def slow_gpt():
@@ -82,10 +82,14 @@ def test_the_result_is_that_of_one_process(accident, cluster, data, tmp_path):
             accident(cluster)
 
     engine = on_ray.on_ray(Job(slow_gpt, data, None), address=cluster.address, workers=2)
-    build(tiny_gpt(), data, tmp_path / "ray", shard=5, engine=engine, progress=progress)
-    build(tiny_gpt(), data, tmp_path / "local", shard=5)
+    silenced = []
+    arguments = {"shard": 5, "effects": EFFECTS}
+    told = {"progress": progress, "silencing": lambda *count: silenced.append(count)}
+    build(tiny_gpt(), data, tmp_path / "ray", engine=engine, **told, **arguments)
+    build(tiny_gpt(), data, tmp_path / "local", **arguments)
     assert files(tmp_path / "ray") == files(tmp_path / "local")
     assert len(seen) == N_SHARDS
+    assert silenced == [(done, EFFECTS) for done in range(1, EFFECTS + 1)]
 
 
 def test_a_driver_that_died_is_followed_by_one_that_goes_on(cluster, data, tmp_path):
