@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from visformer.app.presentation import following
+from visformer.app.presentation import following, guessing
 from visformer.app.session import address, boxes, presentation_steps, url_state
 from visformer.app.session.boxes import gettext
 from visformer.app.session.page import current_page
@@ -39,6 +39,8 @@ _WORDS = {
     "noted_about": N_("Show or hide your note (n)"),
     "show-code": N_("QR code"),
     "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
+    "guess": guessing.BEGIN,
+    "guess_about": N_("Ask the room a question before you show the answer (g)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
     "leaving": N_("p or Esc ends the presentation, ? lists the keys"),
@@ -60,6 +62,7 @@ _KEYS = (
     ("t", N_("type another sentence")),
     ("n", N_("your note for this step")),
     ("q", N_("the address as a QR code")),
+    ("g", N_("in a room that follows: let it guess first")),
     ("p", N_("end the presentation")),
     ("Esc", N_("the same; in a picture that was clicked, first unlock")),
     ("?", N_("show or hide this list")),
@@ -101,8 +104,9 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         "guided": steps.is_guided,
         "taken": _TAKEN.get(),
         "note": steps.note,
-        "typed": boxes.source() if pages()[page].has_sentence else None,
+        "typed": boxes.source() if pages()[page].has_sentence and following.guess() is None else None,
         "room": following.room(),
+        "guesses": guessing.is_offered(),
     }
     if _HAS_CODE.get():
         shown["code"] = code()
@@ -122,7 +126,10 @@ def step(direction: int) -> None:
 
 
 def ask(what: str) -> None:
-    """Show or close the code, or let the room follow; ``what`` as the browser sent it."""
+    """Show or close the code, let the room follow, or let it guess; ``what`` as the browser sent it."""
+    if what == "guess":
+        guessing.begin()
+        return
     _HAS_CODE.set(bool(what))
     _IS_FULL.set(what == "follow" and not following.invite())
     if what == "stop":
