@@ -86,7 +86,9 @@ def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = N
     """
     query, key = sides_of(stack)
     rows = [*words_of(trace, query)[word].places]
-    patterns = {number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in stack.layers(trace).items()}
+    patterns = {
+        number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in stack.layers(trace).items()
+    }
     means = [pattern.mean(axis=(0, 1)) for pattern in patterns.values()]  # (key,)
     chosen = np.mean(means, axis=0) if layer is None else patterns[layer][head].mean(axis=0)
     visible = np.max(means, axis=0) > 0  # a masked key has no weight in any head

@@ -27,7 +27,12 @@ def presenter(new_app, own_rooms):
 def test_try(new_app, presenter, own_rooms):
     presenter.button(key="guess_begin").click().run()
     assert not presenter.exception, presenter.exception
-    print(texts(presenter), captions(presenter), [(s.label, s.options, s.value) for s in presenter.selectbox], presenter.text_input)
+    print(
+        texts(presenter),
+        captions(presenter),
+        [(s.label, s.options, s.value) for s in presenter.selectbox],
+        presenter.text_input,
+    )
     phone = new_app(follow=rooms.code_of(presenter.session_state["room"]), guest="abc")
     print("PHONE", texts(phone), captions(phone))
     presenter.button(key="guess_ask").click().run()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer.app.presentation import guessing
-from visformer.app.presentation.guesses import KINDS, Guess, Kind, Question
+from visformer.app.presentation.guesses import KINDS, Guess, Kind, Question, Wanted
 from visformer.app.session import boxes, run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls
@@ -69,7 +69,7 @@ _MANY = N_("This sentence has {given} words to choose from; a question takes at 
 _NO_LOGITS = N_("This model predicts no next tokens: ask what it reads.")
 
 
-def _question(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
+def _question(trace: "Trace", wanted: Wanted | None) -> Question:
     """Draw what depends on the kind of question, and return the question.
 
     Raises:
@@ -79,7 +79,7 @@ def _question(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
         return _next(trace, wanted) if _KIND.get() == "next" else _reading(trace, wanted)
 
 
-def _next(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
+def _next(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import next_choices, words_of
     from visformer.pictures.style.theme import visible
 
@@ -93,7 +93,7 @@ def _next(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
     return Question("next", source, written, options=_labels(options), shares=tuple(shares.tolist()))
 
 
-def _reading(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
+def _reading(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import sides_of, word_row, words_of
     from visformer.pictures.style.theme import visible
 
@@ -115,10 +115,11 @@ def _reading(trace: "Trace", wanted: guessing.Wanted | None) -> Question:
     asked, following = (visible(text) if text else "" for text in (words[at].text, words[at].following))
     options = _labels([word.text for word in row.words])
     kind: Kind = "head" if is_head else "model"
-    return Question(kind, boxes.source(), asked, following, **place, options=options, shares=tuple(row.weights.tolist()))
+    source = "" if sides_of(stack)[1] == "src" else boxes.source()  # otherwise it is what people choose from
+    return Question(kind, source, asked, following, **place, options=options, shares=tuple(row.weights.tolist()))
 
 
-def _word(words: "Sequence[Word]", wanted: guessing.Wanted | None) -> int:
+def _word(words: "Sequence[Word]", wanted: Wanted | None) -> int:
     """Draw the choice of the word, at first the one that is wanted."""
     from visformer.pictures.style.theme import visible
 
@@ -127,7 +128,9 @@ def _word(words: "Sequence[Word]", wanted: guessing.Wanted | None) -> int:
     first = next((i for i, word in enumerate(words) if query in word.places), max(0, len(words) - 3))
     if wanted is not None and wanted.word is not None:
         first = min(wanted.word, len(words) - 1)
-    shown = [f"{visible(each.text)} → {visible(each.following)}" if each.following else visible(each.text) for each in words]
+    shown = [
+        f"{visible(each.text)} → {visible(each.following)}" if each.following else visible(each.text) for each in words
+    ]
     return _choose(_WORD, {i: f"{i + 1} · {text}" for i, text in enumerate(shown)}, _("Word that reads"), first)
 
 

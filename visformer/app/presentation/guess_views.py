@@ -47,12 +47,13 @@ def presenter(guess: Guess) -> None:
             return
         _asked(question)
         if result is not None:
-            _revealed(question, result)
-            _ways_on(guess, question, result)
+            _told(question, result)
+            _buttons(guess)
+            _picture(question, result)
             return
         _options(question)
         st.fragment(_counted, run_every=_COUNTED)(guess)
-        _buttons(guess, ("guess_reveal", N_("Reveal"), guessing.reveal))
+        _buttons(guess)
 
 
 def phone(guess: Guess) -> None:
@@ -69,7 +70,8 @@ def phone(guess: Guess) -> None:
             _taps(guess, question, guessing.guest())
             return
         _own(guess, question)
-        _revealed(question, result)
+        _told(question, result)
+        _picture(question, result, upright=True)
 
 
 def _asked(question: Question) -> None:
@@ -80,13 +82,18 @@ def _asked(question: Question) -> None:
         st.text(_(_READS[question.kind]).format(**about))  # never markdown: it quotes what was typed
         if question.sentence:
             st.text(question.sentence)
+        st.text(_about(question))
+
+
+def _about(question: Question) -> str:
+    """Say who reads what, and what the word leads to."""
+    _ = boxes.gettext()
     told = [_(stack.about) for stack in STACKS if stack.name == question.stack]
     if question.following:
         told.append(_("The next token is “{token}”.").format(token=question.following))
     if question.kind == "model":
         told.append(_("What the model reads is the mean over all heads and layers of this attention."))
-    if told:
-        st.text(paragraph(*told))
+    return paragraph(*told)
 
 
 def _options(question: Question) -> None:
@@ -124,8 +131,11 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
     except BusyError as full:
         st.text(full.localized(_))
         return
-    said = _("Your guess is in. You can change it until the answer is shown.") if chosen else _("No guess yet.")
-    st.badge(said, color="green" if chosen else "gray")
+    if chosen:
+        st.badge(_("Your guess is in."), color="green", icon=":material/check:")
+        st.caption(_("You can change it until the answer is shown."))
+    else:
+        st.badge(_("No guess yet."), color="gray")
 
 
 def _plain(text: str) -> str:
@@ -137,7 +147,9 @@ def _plain(text: str) -> str:
 def _counted(guess: Guess) -> None:
     _ = boxes.gettext()
     with st.container(key="guess_count"):
-        st.text(_("{n} of {all} phones have answered.").format(n=guess.count(), all=max(following.count(), guess.count())))
+        st.text(
+            _("{n} of {all} phones have answered.").format(n=guess.count(), all=max(following.count(), guess.count()))
+        )
 
 
 def _own(guess: Guess, question: Question) -> None:
@@ -151,77 +163,87 @@ def _own(guess: Guess, question: Question) -> None:
     if question.kind == "next":
         said = _("You chose {words}: the model gives it the probability {covered:.0%}.")
     else:
-        said = _("You chose {words}: {covered:.0%} of what is read; the best possible with as many words is {best:.0%}.")
+        said = _(
+            "You chose {words}: {covered:.0%} of what is read; the best possible with as many words is {best:.0%}."
+        )
     st.text(said.format(words=words, covered=covered, best=best))
 
 
-def _revealed(question: Question, result: Result) -> None:
-    """Draw the room beside the model, agreement in numbers, and who was nearest."""
-    _ = boxes.gettext()
-    from visformer.pictures.guesses import room_beside
+def _told(question: Question, result: Result) -> None:
+    """Say in numbers how far the room agrees with the model, and who was nearest."""
     from visformer.pictures.style.theme import visible
 
-    st.text(paragraph(*_numbers(question, result)))
-    if result.nearest:
-        others = len(result.nearest) - _MOST_NAMES
-        names = _(", ").join(map(visible, result.nearest[:_MOST_NAMES])) + (" …" if others > 0 else "")
-        st.text(_("Nearest: {names}").format(names=names))  # never markdown: anybody may have typed it
-    model = {"head": _("Head"), "model": _("Model"), "next": _("Model")}[question.kind]
-    note = _("Room: share of the {n} people who chose it.").format(n=result.n)
-    what = _("probability") if question.kind == "next" else _("weight")
+    _ = boxes.gettext()
+    with st.container(key="guess_told", gap="xsmall"):
+        st.text(_numbers(question, result))
+        if result.nearest:
+            names = _(", ").join(map(visible, result.nearest[:_MOST_NAMES]))
+            more = " …" if len(result.nearest) > _MOST_NAMES else ""
+            st.text(_("Nearest: {names}").format(names=names + more))  # never markdown: anybody may have typed it
+
+
+def _picture(question: Question, result: Result, *, upright: bool = False) -> None:
+    """Draw the room beside the model."""
+    from visformer.pictures.guesses import room_beside
+
+    _ = boxes.gettext()
+    model = _("Head") if question.kind == "head" else _("Model")
+    said = _("{model}: its probability.") if question.kind == "next" else _("{model}: its weight.")
+    note = _("Room: the share of people who chose it (n = {n}).").format(n=result.n)
     panel = room_beside(
         question.options,
         result.chosen,
         question.shares,
-        title=_("Room and {model}").format(model=model),
-        columns=(_("Room"), f"{model}: {what}"),
-        note=note,
+        title="",
+        names=(_("Room"), model),
+        note=paragraph(note, said.format(model=model)),
+        upright=upright,
     )
     controls.draw([panel], key="guesses")
 
 
-def _numbers(question: Question, result: Result) -> list[str]:
+def _numbers(question: Question, result: Result) -> str:
     _ = boxes.gettext()
     if not result.n:
-        return [_("Nobody has answered.")]
+        return _("Nobody has answered.")
+    numbers: dict[str, Any] = {"n": result.n}
     if result.right is not None:
         right, low, high = result.right
         best = max(range(len(question.shares)), key=question.shares.__getitem__)
         said = _(
-            "{right} of {n} people chose what the model finds likeliest, “{token}”: {share:.0%} (95 % interval "
-            "{low:.0%} to {high:.0%}); chance is {chance:.0%}. The model gives it the probability {sure:.0%}."
+            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, 95 % interval {low:.0%} to "
+            "{high:.0%}; chance is {chance:.0%}). The model gives it the probability {sure:.0%}."
         )
-        numbers = {"share": right / result.n, "low": low, "high": high, "sure": question.shares[best]}
-        chance = 1 / len(question.options)
-        return [said.format(right=right, n=result.n, token=question.options[best], chance=chance, **numbers)]
+        numbers |= {"share": right / result.n, "low": low, "high": high, "chance": 1 / len(question.options)}
+        numbers |= {"sure": question.shares[best], "token": question.options[best]}
+        return said.format(**numbers)
     found = result.agreement
     assert found is not None  # somebody answered
-    said = _("The words that people chose have {covered:.0%} of the weight, on average over {n} people")
-    if found.n > 1:
+    said = _(
+        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, 95 % interval {low:.0%} "
+        "to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
+    )
+    if found.n == 1:
         said = _(
-            "The words that people chose have {covered:.0%} of the weight, on average over {n} people (95 % interval "
-            "{low:.0%} to {high:.0%})"
+            "The chosen words have {covered:.0%} of the weight (n = 1). With as many words, {best:.0%} is the best "
+            "possible and {chance:.0%} is chance."
         )
-    compared = _("with as many words, {best:.0%} is the best possible and {chance:.0%} is chance.")
-    numbers = {"covered": found.covered, "low": found.low, "high": found.high, "best": found.best}
-    return [f"{said}; {compared}".format(n=found.n, chance=found.chance, **numbers)]
+    numbers |= {"covered": found.covered, "low": found.low, "high": found.high}
+    return said.format(**numbers, best=found.best, chance=found.chance)
 
 
-def _buttons(guess: Guess, *first: tuple[str, str, Any]) -> None:
-    _ = boxes.gettext()
-    others = (("guess_another", N_("Another question"), None), ("guess_end", N_("Back to the page"), guessing.end))
+def _buttons(guess: Guess) -> None:
+    """Draw the buttons that lead on; a presentation's keys do the same."""
+    _, question, result = boxes.gettext(), guess.question, guess.result
     with st.container(horizontal=True, key="guess_ways"):
-        for i, (key, label, act) in enumerate((*first, *others)):
-            arguments: Any = {"on_click": act, "args": (guess,)}
-            if act is None:
-                arguments = {"on_click": guessing.ask, "args": (guess, None)}
-            st.button(_(label), key=key, type="primary" if first and not i else "secondary", **arguments)
-
-
-def _ways_on(guess: Guess, question: Question, result: Result) -> None:
-    _buttons(guess, ("guess_reopen", N_("Let them change it"), guessing.reopen))
-    if result.n:
-        downloads.csv(_table(question, result), "guesses")
+        if result is None:
+            st.button(_("Reveal"), type="primary", key="guess_reveal", on_click=guessing.reveal, args=(guess,))
+        else:
+            st.button(_("Take more guesses"), key="guess_reopen", on_click=guessing.reopen, args=(guess,))
+        st.button(_("Another question"), key="guess_another", on_click=guessing.ask, args=(guess, None))
+        st.button(_("Back to the page"), key="guess_end", on_click=guessing.end, args=(guess,))
+        if question is not None and result is not None and result.n:
+            downloads.csv(_table(question, result), "guesses")
 
 
 def _table(question: Question, result: Result) -> "pd.DataFrame":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from visformer.errors import N_, BusyError
 from visformer.system import limits
+from visformer.web.selection import Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,13 +26,22 @@ KINDS: dict[Kind, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a presenter or a lesson wants to ask; numbers count from 0."""
+
+    kind: Kind = "head"
+    place: Selection = field(default_factory=Selection)  # the attention, layer and head
+    word: int | None = None  # among those that read; None: the one at the place's query, or one near the end
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What is asked, and the answer, which phones get only once it is revealed.
 
     Args:
         kind: one of KINDS.
-        sentence: what is translated or read; "" where it would tell what comes next.
+        sentence: what is translated; "" where people choose from its words, or it would tell what comes next.
         asked: the word that reads or, of "next", the target so far.
         following: of a decoder's word, the token that it predicts; "" otherwise.
         stack: name of the attention; of "next" "".

@@ -1,15 +1,15 @@
-"""Guess first: a presenter asks the room a question, phones answer it, and then it is revealed beside the model's answer.
+"""Guess first: a presenter asks the room a question, phones answer it, and it is revealed beside what the model does.
 
 While a question is on, it takes the place of the page, also the presenter's: the page would tell the answer.
 """
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
 from visformer.app.presentation import following
-from visformer.app.presentation.guesses import Guess, Kind, Question
+from visformer.app.presentation.guesses import Guess, Question, Wanted
 from visformer.app.session import address, boxes, presentation_steps, selection, url_state, visit
 from visformer.app.session.address import GUEST
 from visformer.app.session.page import current_page
@@ -17,25 +17,15 @@ from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 from visformer.app.widgets.component import replace_address
 from visformer.errors import N_
-from visformer.web.selection import Selection
 
 BEGIN = N_("Guess first")
 """The label of the button that begins a question."""
 
 _BEFORE: Slot[State | None] = Slot("guess_before", None)  # what the presenter's page showed
-WANTED: "Slot[Wanted | None]" = Slot("guess_wanted", None)
+WANTED: Slot[Wanted | None] = Slot("guess_wanted", None)
 """What the form begins with, once: a lesson's question, or the head in focus."""
 
 _ID_CHARACTERS = 40  # more than any id has
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A question as a lesson writes it; numbers count from 0."""
-
-    kind: Kind = "head"
-    place: Selection = Selection()  # the attention, layer and head
-    word: int | None = None  # among those that the form offers; None: the one at the place's query, or the last
 
 
 def is_offered() -> bool:

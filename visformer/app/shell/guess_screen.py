@@ -1,5 +1,7 @@
 """The screen of a question to the room, in place of the page: for its presenter, or for a phone."""
 
+import streamlit as st
+
 from visformer.app.presentation import following, guess_views
 from visformer.app.presentation.guesses import Guess
 from visformer.app.session import boxes, run, slots
@@ -22,6 +24,7 @@ def draw(guess: Guess, screen: Screen, sections: Sections) -> None:
         if is_presenter:
             head.ways(run.current())
         else:
-            head.language_switch()
+            with st.container(key="ways"):
+                head.language_switch()
     if is_presenter:
         side_bar.draw(sections)
