@@ -120,7 +120,7 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
     if before is not None and before.name and not _NAME.is_set:
         _NAME.set(before.name)
     name = st.text_input(
-        _("Your name, if you like: the presenter's screen shows it if your guess is nearest; it is never stored."),
+        _("Your name, if you like: everybody sees it if your guess is nearest; it is never stored."),
         key=_NAME.key,
         max_chars=limits.GUESS_NAME,
         placeholder=_("optional"),
