@@ -211,7 +211,7 @@ def _numbers(question: Question, result: Result) -> str:
         right, low, high = result.right
         best = max(range(len(question.shares)), key=question.shares.__getitem__)
         said = _(
-            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, 95% interval {low:.0%} to "
+            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, interval at 95%: {low:.0%} to "
             "{high:.0%}; chance is {chance:.0%}). The model gives it the probability {sure:.0%}."
         )
         numbers |= {"share": right / result.n, "low": low, "high": high, "chance": 1 / len(question.options)}
@@ -220,7 +220,7 @@ def _numbers(question: Question, result: Result) -> str:
     found = result.agreement
     assert found is not None  # somebody answered
     said = _(
-        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, 95% interval {low:.0%} "
+        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, interval at 95%: {low:.0%} "
         "to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
     )
     if found.n == 1:
