@@ -105,12 +105,23 @@ class Visitor:
         state.string_array_value.data.append(option)
         return await self._run(state)
 
+    async def press(self, button: str) -> Answer:
+        """Press a button."""
+        return await self.trigger(WidgetState(id=self._widget(button), trigger_value=True))
+
+    async def trigger(self, widget: WidgetState) -> Answer:
+        """Send a value that counts once."""
+        answer = await self._run(widget)
+        self._states.pop(widget.id, None)
+        return answer
+
     def _widget(self, key: str) -> str:
         return self._widgets[key]
 
-    async def _run(self, *changed: WidgetState, path: str = "") -> Answer:
+    async def _run(self, *changed: WidgetState, path: str = "", fragment: str = "") -> Answer:
         message = BackMsg()
         state = message.rerun_script
+        state.fragment_id = fragment
         state.query_string, state.page_script_hash, state.page_name = self.query, self._page, path
         self._states.update({widget.id: widget for widget in changed})
         state.widget_states.widgets.extend(self._states.values())
