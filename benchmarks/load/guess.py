@@ -101,9 +101,9 @@ class Phone(Visitor):
         kind = element.WhichOneof("type")
         if kind == "markdown" and _TAKEN in element.markdown.body:
             self.has_answered = True
-        elif kind == "bidi_component" and element.bidi_component.component_name == "visformer_feed":
-            if read_message(element.bidi_component.bytes)[0]["to"] == "guesses":
-                self.revealed = time.perf_counter()
+        is_feed = kind == "bidi_component" and element.bidi_component.component_name == "visformer_feed"
+        if is_feed and read_message(element.bidi_component.bytes)[0]["to"] == "guesses":
+            self.revealed = time.perf_counter()
         return super()._seen(element, answer, begin)
 
 

@@ -220,8 +220,8 @@ def _numbers(question: Question, result: Result) -> str:
     found = result.agreement
     assert found is not None  # somebody answered
     said = _(
-        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, interval at 95%: {low:.0%} "
-        "to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
+        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, interval at 95%: "
+        "{low:.0%} to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
     )
     if found.n == 1:
         said = _(
