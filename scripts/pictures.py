@@ -5,7 +5,6 @@ font, as the tests do. JupyterLab may be in another environment: --jupyter=/path
 """
 
 import argparse
-import asyncio
 import html
 import io
 import json
@@ -16,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +29,6 @@ from transformers import AutoModel, AutoTokenizer
 import visformer as vf
 from benchmarks import chromium
 from benchmarks.browser import APP, server
-from benchmarks.load.guess import Phone
 from tests.browser.support import point_of_cell
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session.url_state import start
@@ -48,7 +45,6 @@ NAME = replace(START, query=2, key=3)  # the row that predicts the name, and the
 COMMANDS = ('visformer trace "I went to school." --record "*.cross_attn.pattern"', "visformer models")
 PAINTED = ".vf-root[data-painted]"
 PICTURES = ".vf-matrix, .vf-pair .vf-large, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas"
-TAPS = ((3,), (4,), (3, 4), (4,), (1, 3), (3,), (4, 5), (4,), (1,), (3, 4), (4,), (3,))
 DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 CELLS = (
     'import visformer as vf\n\ntrace = vf.load("en-zh").trace("I went to Northeastern University.")\n'
@@ -88,37 +84,6 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 yield f"models-{lang}", _taken(page)
                 page.locator("[data-testid=stSelectbox] input").first.click()
                 yield f"picker-{lang}", _taken(page, clip={"x": 0, "y": 90, "width": 800, "height": 600})
-
-
-def guesses(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """Take a revealed question to a room of simulated phones."""
-    query = urlencode({"lang": lang, **replace(NAME, head=3, query=3, key=4).link()})
-    with server(APP) as address, _page(browser, f"{address}/attention?{query}") as page:
-        page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
-        page.keyboard.press("p")
-        page.keyboard.press("q")
-        page.locator(".vf-follow").click()
-        page.locator(".vf-stop").wait_for()
-        code = page.locator(".vf-address").inner_text().rpartition("=")[2]
-        page.locator(".vf-close").click()
-        page.keyboard.press("g")
-        page.locator(".st-key-guess_ask button").click()
-        page.locator(".st-key-guess_reveal").wait_for()
-        with ThreadPoolExecutor(1) as thread:  # Playwright has an event loop of its own in this one
-            thread.submit(asyncio.run, _guessed(address, code)).result()
-        page.keyboard.press("PageDown")
-        page.locator(".st-key-guess_told").wait_for()
-        page.locator(".vf-stage:not(.vf-begins)").wait_for(state="attached")
-        yield f"guess-{lang}", _taken(page)
-
-
-async def _guessed(address: str, code: str) -> None:
-    for number, places in enumerate(TAPS):
-        phone = Phone(address, code, f"guest-{number}")
-        await phone.scan()
-        for place in places:
-            await phone.tap(place)
-        await phone.close()
 
 
 def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
@@ -236,12 +201,11 @@ def _taken(page: Page, **options: Any) -> bytes:
 def main() -> None:
     """Write the requested pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="app, guesses, exports, terminal, notebook")
+    parser.add_argument("names", nargs="*", help="app, exports, terminal, notebook")
     parser.add_argument("--jupyter", default="jupyter-lab", help="the command that starts JupyterLab")
     arguments = parser.parse_args()
     makers = {
         "app": app,
-        "guesses": guesses,
         "exports": exports,
         "terminal": terminal,
         "notebook": lambda browser, lang: notebook(browser, lang, arguments.jupyter),

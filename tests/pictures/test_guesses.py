@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from visformer.pictures.guesses import room_beside
+from visformer.pictures.comparing.guesses import room_beside
 
 WORDS, TAPS, WEIGHTS = ("I", "went", "to"), [[True, False, True], [True, False, False]], [0.7, 0.2, 0.1]
 

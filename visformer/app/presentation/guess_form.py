@@ -38,7 +38,7 @@ def draw(guess: Guess) -> None:
         _LAYER.set(wanted.place.layer)
         _HEAD.set(wanted.place.head)
         _WORD.set(None)
-    with st.container(key="guess_question"):
+    with st.container(key="guess_title"):
         st.text(_(guessing.BEGIN))
     st.caption(_("The phones wait for your question, and this page tells nothing about the answer."))
     with st.container(horizontal=True, vertical_alignment="bottom"):

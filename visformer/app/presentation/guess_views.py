@@ -79,7 +79,8 @@ def _asked(question: Question) -> None:
     _ = boxes.gettext()
     with st.container(key="guess_question", gap="xxsmall"):
         about = {"layer": question.layer + 1, "head": question.head + 1, "word": question.asked}
-        st.text(_(_READS[question.kind]).format(**about))  # never markdown: it quotes what was typed
+        with st.container(key="guess_title"):
+            st.text(_(_READS[question.kind]).format(**about))  # never markdown: it quotes what was typed
         if question.sentence:
             st.text(question.sentence)
         st.text(_about(question))
@@ -184,7 +185,7 @@ def _told(question: Question, result: Result) -> None:
 
 def _picture(question: Question, result: Result, *, upright: bool = False) -> None:
     """Draw the room beside the model."""
-    from visformer.pictures.guesses import room_beside
+    from visformer.pictures.comparing.guesses import room_beside
 
     _ = boxes.gettext()
     model = _("Head") if question.kind == "head" else _("Model")
@@ -206,12 +207,12 @@ def _numbers(question: Question, result: Result) -> str:
     _ = boxes.gettext()
     if not result.n:
         return _("Nobody has answered.")
-    numbers: dict[str, Any] = {"n": result.n}
+    numbers: dict[str, Any] = {"n": result.n, "level": "95 %"}
     if result.right is not None:
         right, low, high = result.right
         best = max(range(len(question.shares)), key=question.shares.__getitem__)
         said = _(
-            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, interval at 95%: {low:.0%} to "
+            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, {level} interval {low:.0%} to "
             "{high:.0%}; chance is {chance:.0%}). The model gives it the probability {sure:.0%}."
         )
         numbers |= {"share": right / result.n, "low": low, "high": high, "chance": 1 / len(question.options)}
@@ -220,7 +221,7 @@ def _numbers(question: Question, result: Result) -> str:
     found = result.agreement
     assert found is not None  # somebody answered
     said = _(
-        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, interval at 95%: "
+        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, {level} interval "
         "{low:.0%} to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
     )
     if found.n == 1:
