@@ -11,8 +11,8 @@ with drawing():
     entrance.begin()
 
     sections = screen.sections()
-    is_asked = guessing.asked() is not None
-    attention.ahead(None if is_asked else controls.prefetch())  # send a new picture before drawing anything else
+    # Send a new picture before drawing anything else.
+    attention.ahead(controls.prefetch() if guessing.asked() is None else None)
     opened = screen.open_screen(sections)
 
     if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
@@ -22,7 +22,7 @@ with drawing():
         run = opened.draw_page()
         head.draw(run, opened)
         side_bar.draw(sections)
+        surroundings.draw()
         screen.update_address(run)
         following.publish(run)
-    surroundings.draw()
-    workbench().load_soon()  # imports torch seconds later, once the picture is on screen
+        workbench().load_soon()  # imports torch seconds later, once the picture is on screen

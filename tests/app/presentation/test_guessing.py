@@ -187,6 +187,7 @@ def test_a_room_that_is_closed_ends_its_question(presenter, phone):
     app = phone("one")
     press(presenter, "following_stop")
     assert texts(presenter, "Translation")
+    assert address_of(presenter) == {"stack": "cross", "layer": "3", "head": "3"}
     assert captions(app.run(), "The presenter has stopped")
     assert texts(app, "Translation")
 
@@ -292,7 +293,7 @@ def test_the_file_has_the_answers_and_nobodys_name_or_id(presenter, phone, monke
     press(presenter, "guess_reveal")
     ((what, table),) = tables
     content = table.to_csv(index=False)
-    assert what == "guesses"
+    assert what == "answers"
     rows = [*csv.DictReader(io.StringIO(content))]
     assert [*rows[0]] == ["answer", "option", "chosen", "model"]
     assert sorted(row["option"] for row in rows if row["chosen"] == "1") == ["Northeastern", "Northeastern", "went"]

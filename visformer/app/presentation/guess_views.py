@@ -244,7 +244,7 @@ def _buttons(guess: Guess) -> None:
         st.button(_("Another question"), key="guess_another", on_click=guessing.ask, args=(guess, None))
         st.button(_("Back to the page"), key="guess_end", on_click=guessing.end, args=(guess,))
         if question is not None and result is not None and result.n:
-            downloads.csv(_table(question, result), "guesses")
+            downloads.csv(_table(question, result), "answers")
 
 
 def _table(question: Question, result: Result) -> "pd.DataFrame":

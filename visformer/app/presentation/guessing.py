@@ -76,16 +76,20 @@ def reopen(guess: Guess) -> None:
 
 
 def end(guess: Guess) -> None:
-    """Bring the page back, with the sentence and, of a question about one, the head that was asked about."""
-    before, question = _BEFORE.pop(), guess.question
+    """End a question, as a callback; of one about a head, the page that comes back shows that head."""
+    before, question = _BEFORE.get(), guess.question
+    if before is not None and question is not None and question.kind == "head":
+        place = {"stack": question.stack, "layer": question.layer, "head": question.head, "query": None, "key": None}
+        _BEFORE.set(replace(before, selection=replace(before.selection, **place)))  # type: ignore[arg-type]
     following.ask(None)
-    if before is None:  # the presenter's tab was reloaded meanwhile
-        return
-    shown = replace(before, text=boxes.source(), target=boxes.target() or "")
-    if question is not None and question.kind == "head":
-        place = replace(before.selection, stack=question.stack, layer=question.layer, head=question.head)
-        shown = replace(shown, selection=replace(place, query=None, key=None))
-    visit.bring_back(shown, [])
+
+
+def bring_back() -> None:
+    """Restore the presenter's page at the start of a run, once its question is over, with the sentence asked about."""
+    if _BEFORE.get() is not None and following.guess() is None:
+        before = _BEFORE.pop()
+        assert before is not None
+        visit.bring_back(replace(before, text=boxes.source(), target=boxes.target() or ""), [])
 
 
 def offer_steps(guess: Guess) -> None:

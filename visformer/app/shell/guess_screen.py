@@ -5,7 +5,7 @@ import streamlit as st
 from visformer.app.presentation import following, guess_views
 from visformer.app.presentation.guesses import Guess
 from visformer.app.session import boxes, run, slots
-from visformer.app.shell import head, side_bar
+from visformer.app.shell import head, side_bar, surroundings
 from visformer.app.shell.screen import Screen, Sections
 from visformer.app.widgets import controls, downloads
 
@@ -28,3 +28,4 @@ def draw(guess: Guess, screen: Screen, sections: Sections) -> None:
                 head.language_switch()
     if is_presenter:
         side_bar.draw(sections)
+    surroundings.draw()
