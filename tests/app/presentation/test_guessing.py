@@ -159,10 +159,24 @@ def test_the_presenter_can_ask_about_another_sentence_and_returns_to_the_head_th
     assert address_of(presenter) == {"text": "I like cats.", "stack": "cross", "layer": "3"}, "its first head"
 
 
+def test_the_page_comes_back_as_it_was_on_every_screen(new_app, own_rooms):
+    presenter = new_app(page="see/masks", masks_view="scores", masks_layer="2")
+    presenter.session_state["room"] = own_rooms.open(SESSION)
+    app = new_app(follow=rooms.code_of(presenter.run().session_state["room"]))
+    ask(presenter)
+    assert told(app.run(), "Layer")
+    press(presenter, "guess_end")
+    for each in (presenter, app.run()):
+        assert not each.exception
+        assert (each.session_state["masks_view"], each.query_params["masks_layer"]) == ("scores", "2")
+
+
 def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(presenter, phone):
     ask(presenter)
     app = tap(phone("one"), 0)
+    app.text_input(key="guess_name").set_value("Ana").run()
     press(presenter, "guess_reveal")
+    app.run()
     press(presenter, "guess_reopen")
     assert app.run().pills[0].value == [0]
     tap(app, 3)
@@ -171,6 +185,7 @@ def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(pres
     press(presenter, "guess_ask")
     assert app.run().pills[0].value == []
     assert badges(app) == ["No guess yet."]
+    assert app.text_input(key="guess_name").value == "Ana", "who is still the same"
 
 
 def test_a_presenter_who_goes_to_another_page_ends_the_question(presenter, phone):
