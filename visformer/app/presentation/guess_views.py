@@ -10,7 +10,7 @@ from visformer.app.presentation.guesses import Guess, Question, Result
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls, downloads
-from visformer.errors import N_, BusyError
+from visformer.errors import N_
 from visformer.i18n import paragraph
 from visformer.system import limits
 from visformer.trace.stacks import STACKS
@@ -105,6 +105,7 @@ def _options(question: Question) -> None:
 
 
 @st.fragment
+@controls.errors_shown()
 def _taps(guess: Guess, question: Question, guest: str) -> None:
     """Draw the words to tap and take each tap: a tap reruns only this."""
     _ = boxes.gettext()
@@ -126,12 +127,8 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
         max_chars=limits.GUESS_NAME,
         placeholder=_("optional"),
     )
-    try:
-        if not guess.answer(guest, question, chosen, name):
-            st.rerun()
-    except BusyError as full:
-        st.text(full.localized(_))
-        return
+    if not guess.answer(guest, question, chosen, name):
+        st.rerun()  # it was revealed, or another one is asked, since this was drawn
     if chosen:
         st.badge(_("Your guess is in."), color="green", icon=":material/check:")
         st.caption(_("You can change it until the answer is shown."))
