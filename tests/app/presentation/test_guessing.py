@@ -219,6 +219,7 @@ def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(pr
     guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
     assert presented(presenter)["typed"] is None
     assert not presented(presenter)["guesses"], "one question at a time"
+    assert "g" not in dict(presented(presenter)["keys"])
     (turn,) = presenter.session_state["run"].steps.turns
     call(presenter, turn, 1)
     assert guess.result is not None
@@ -230,6 +231,7 @@ def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(pr
         call(presenter, turn, 1)
     assert texts(presenter, "Translation")
     assert presented(presenter)["guesses"]
+    assert "g" in dict(presented(presenter)["keys"])
 
 
 # Late, lost and hostile phones ----------------------------------------------------------------------------------------

@@ -62,11 +62,11 @@ _KEYS = (
     ("t", N_("type another sentence")),
     ("n", N_("your note for this step")),
     ("q", N_("the address as a QR code")),
-    ("g", N_("in a room that follows: let it guess first")),
     ("p", N_("end the presentation")),
     ("Esc", N_("the same; in a picture that was clicked, first unlock")),
     ("?", N_("show or hide this list")),
 )
+_GUESSES = (("g", N_("let the room guess first")),)
 _PICTURE_KEYS = (
     ("Space", N_("where there is a play: play and pause")),
     ("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),
@@ -88,6 +88,7 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     _ = gettext()
     page, sentence, steps = current_page(), boxes.source().strip(), run.steps
     keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + (_MORE if steps.has_more else ()) + _KEYS
+    keys += _GUESSES if guessing.is_offered() else ()
     picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
