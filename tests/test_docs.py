@@ -24,6 +24,7 @@ WITHOUT_PICTURE = {
     "analysis.md",
     "deploy.md",
     "effects.md",
+    "guess.md",
     "load.md",
     "scale.md",
     "tensors.md",

@@ -105,6 +105,16 @@ class Visitor:
         state.string_array_value.data.append(option)
         return await self._run(state)
 
+    async def press(self, button: str) -> Answer:
+        """Press a button."""
+        return await self.trigger(WidgetState(id=self._widget(button), trigger_value=True))
+
+    async def trigger(self, widget: WidgetState) -> Answer:
+        """Send a value that counts once."""
+        answer = await self._run(widget)
+        self._states.pop(widget.id, None)
+        return answer
+
     def _widget(self, key: str) -> str:
         return self._widgets[key]
 

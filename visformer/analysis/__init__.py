@@ -3,7 +3,7 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
-from visformer.analysis import atlas
+from visformer.analysis import atlas, guesses
 from visformer.analysis.comparing import head_differences, head_similarity, match_heads, row_distances
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
 from visformer.analysis.curves import curve_scores, deletion, insertion
@@ -58,6 +58,7 @@ __all__ = [
     "effect_sentences",
     "empty_rows",
     "gradient_x_input",
+    "guesses",
     "head_differences",
     "head_effects",
     "head_scores",

@@ -238,6 +238,15 @@ WRONG_CODES = limit(
     1_000, "codes", N_("Wrong codes of rooms in a minute"),
     N_("of all visitors; each has one try; a full server may come with an old code, but nobody finds one by trying"),
 )
+GUESSES = limit(
+    1_000, "people", N_("People who answer a question to a room"), N_("as many as visitors; each holds some 300 bytes")
+)
+GUESS_NAME = limit(
+    40, "characters", N_("Characters of a name given with a guess"), N_("one line on a phone; the rest is cut")
+)
+GUESS_WORDS = limit(
+    60, "words", N_("Words to choose from in a question to a room"), N_("each is a button as large as a thumb")
+)
 
 # Lessons --------------------------------------------------------------------------------------------------------------
 

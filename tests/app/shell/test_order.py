@@ -13,7 +13,8 @@ from visformer.app.session import url_state
 ROOT = Path(__file__).parents[3]
 SOURCE = (ROOT / "app.py").read_text(encoding="utf-8")
 [DRAWING] = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.With)]
-CALLS = [node for node in DRAWING.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+[ASKED] = [node for node in DRAWING.body if isinstance(node, ast.If)]
+CALLS = [node for node in ASKED.orelse if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
 PAIRS = [(one, two) for one, two in pairwise(CALLS) if two.lineno == one.end_lineno + 1]
 VISITS = {
     "masks": ("see/masks", {"masks_view": "edit", "masks_switched": "o0.0.0.0"}),

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from visformer import i18n
+from visformer.app.lessons import lesson_guess
 from visformer.app.lessons.code_lines import CodeLines, code_lines
+from visformer.app.presentation.guesses import Wanted
 from visformer.app.serving.middleware.moved import EXPLORER, page_of
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
@@ -38,7 +40,7 @@ _NAME = re.compile(r"[a-y0-9][a-z0-9-]{0,60}")
 _TEXTS = ("title", "say", "try", "note", "answer")
 _NEEDED = ("title", "say")
 _COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
-_REST = {"link", "check", "hints", "code", "beside"}  # of a step
+_REST = {"link", "check", "hints", "code", "beside", "guess"}  # of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
 
 
@@ -75,6 +77,7 @@ class Step:
     hints: tuple[Mapping[str, str], ...] = ()  # by language; each is shown when it is asked for
     code: CodeLines | None = None  # shown with the answer
     beside: str = ""  # another model, on which the answer shows the same page
+    guess: Wanted | None = None  # a question to the room, which its presenter can ask
 
     @property
     def sentence(self) -> str:
@@ -84,8 +87,8 @@ class Step:
     @property
     def fits_any(self) -> bool:
         """Whether it shows the visitor's own sentence: nothing in it is about the tokens of one."""
-        selected = self.state.selection
-        return not (self.state.text or self.claims or selected.query is not None or selected.key is not None)
+        selected, about = self.state.selection, (self.state.text, self.claims, self.guess)
+        return not (any(about) or selected.query is not None or selected.key is not None)
 
     def text(self, name: str, language: str) -> str:
         """Return a text in this language, else in the first that it has; "" if there is none."""
@@ -333,7 +336,8 @@ class _Reader:
         claims = check.value if isinstance(check.value, list) else [check]
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         told = {name: text for name, text in texts.items() if text}
-        return Step(node.line, told, state, lines, checked, self._hints(pairs), self._code(pairs), self._beside(pairs))
+        rest = (self._hints(pairs), self._code(pairs), self._beside(pairs), self._guess(pairs, state.selection))
+        return Step(node.line, told, state, lines, checked, *rest)
 
     def _hints(self, pairs: Mapping[str, _Node]) -> tuple[dict[str, str], ...]:
         node = pairs.get("hints", _Node(0, []))
@@ -359,6 +363,18 @@ class _Reader:
         for remark in remarks:
             self.faults.append(Fault(f"beside: {given}", remark.why, pairs["beside"].named_at))
         return state.model
+
+    def _guess(self, pairs: Mapping[str, _Node], selection: Selection) -> Wanted | None:
+        if "guess" not in pairs:
+            return None
+        inside = self._pairs(pairs["guess"], "guess", lesson_guess.NAMES)
+        texts = _texts(inside)
+        for name in inside.keys() - texts.keys():
+            self.fault(inside[name].named_at, name, N_("expected a text here."))
+        wanted, wrong = lesson_guess.read(texts, selection)
+        for name, error in wrong.items():
+            self.faults.append(Fault(f"{name}: {texts[name]}", error, inside[name].named_at))
+        return wanted
 
     def _text(self, pairs: Mapping[str, _Node], name: str, line: int) -> dict[str, str]:
         """Read a text; it may have to be there."""
@@ -480,6 +496,8 @@ def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], T
         said = step.state.selection.link()
         faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
         faults += [fault for claim in step.claims if (fault := _check_claim(claim, trace))]
+        if step.guess is not None and (lacking := lesson_guess.check(step.guess, trace)):
+            faults.append(Fault(*lacking, step.line))
     return faults
 
 

@@ -17,6 +17,7 @@ from visformer import i18n
 from visformer.app.edits import editing, url_edits
 from visformer.app.lessons import hints, lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
+from visformer.app.presentation import guessing
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import address, boxes, remarks, slots, url_state, visit
@@ -185,6 +186,8 @@ def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
     say, tried = _said(step, "say"), _said(step, "try")
     with _heading(counted, _said(step, "title")):
         hints.ask(step, place)
+        if step.guess is not None and guessing.is_offered():
+            st.button(gettext()("Ask the room"), key="lesson_guess", on_click=guessing.begin, args=(step.guess,))
     st.text(say)
     if tried:
         with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):

@@ -10,6 +10,7 @@ from functools import cache, partial
 
 import streamlit as st
 
+from visformer.app.presentation.guesses import Guess
 from visformer.app.presentation.rooms import ROOMS, code_of
 from visformer.app.session import address, url_state, visit
 from visformer.app.session.address import ROOM
@@ -92,6 +93,23 @@ def nudge() -> None:
         wake(ROOMS.followers(_KEY.get()))
 
 
+def guess() -> Guess | None:
+    """Return the question to the room that this session presents to or follows."""
+    follows = not _IS_ALONE.get() and _SAID.get() in (_FOLLOWS, _AWAY)  # otherwise its code may be a wrong one
+    code = presented() or (ROOM.get() if follows else "")
+    return ROOMS.guess(code) if code else None
+
+
+def ask(guess: Guess | None) -> None:
+    """Begin a question to this session's room, or end it (None)."""
+    wake(ROOMS.ask(_KEY.get(), guess))
+
+
+def count() -> int:
+    """Return how many follow this session."""
+    return len(ROOMS.followers(_KEY.get()))
+
+
 def catch_up() -> None:
     """Apply the presenter's state at the start of a run, unless this follower explores alone."""
     code = ROOM.get()
@@ -109,17 +127,24 @@ def catch_up() -> None:
         return
     version, texts, is_presented = followed
     _SAID.set(_FOLLOWS if is_presented else _AWAY)
+    if guess() is not None:  # it takes the place of the page, which is brought back once it is over
+        _SEEN.clear()
+        return
     if version and version != _SEEN.get():
         _SEEN.set(version)
         state, remarks = url_state.read(texts)
         visit.bring_back(state, remarks)
 
 
-def line() -> None:
-    """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows."""
+def line(beside: Callable[[], None] = lambda: None) -> None:
+    """Draw who follows whom, each with a button to end it: the room of this session, and the one that it follows.
+
+    ``beside``: draws what else the presenter of a room can do.
+    """
     _ = gettext()
     if presented():
-        _notice(_("The audience follows: their phones show what you show."), _(END_ROOM), "following_stop", dismiss)
+        said = _("The audience follows: their phones show what you show.")
+        _notice(said, _(END_ROOM), "following_stop", dismiss, beside)
     if ROOM.get():
         alone = _IS_ALONE.get()
         said = _("You are browsing on your own.") if alone else _(_SAID.get() or _FOLLOWS)
@@ -129,9 +154,12 @@ def line() -> None:
         _notice(_(_SAID.get()), _("Dismiss"), "following_closed", _SAID.clear)
 
 
-def _notice(text: str, label: str, key: str, act: Callable[[], None]) -> None:
+def _notice(
+    text: str, label: str, key: str, act: Callable[[], None], beside: Callable[[], None] = lambda: None
+) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_line"):
         st.caption(text, width="content")
+        beside()
         st.button(label, type="tertiary", on_click=act, key=key)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from visformer.app.presentation import following
+from visformer.app.presentation import following, guessing
 from visformer.app.session import address, boxes, presentation_steps, url_state
 from visformer.app.session.boxes import gettext
 from visformer.app.session.page import current_page
@@ -39,6 +39,8 @@ _WORDS = {
     "noted_about": N_("Show or hide your note (n)"),
     "show-code": N_("QR code"),
     "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
+    "guess": guessing.BEGIN,
+    "guess_about": N_("Ask the room a question before you show the answer (g)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
     "leaving": N_("p or Esc ends the presentation, ? lists the keys"),
@@ -65,6 +67,7 @@ _KEYS = (
     ("Esc", N_("the same; in a picture that was clicked, first unlock")),
     ("?", N_("show or hide this list")),
 )
+_GUESSES = (("g", N_("let the room guess first")),)
 _PICTURE_KEYS = (
     ("Space", N_("where there is a play: play and pause")),
     ("← → ↑ ↓", N_("in a picture that was clicked: another head or cell")),
@@ -85,12 +88,8 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     """
     _ = gettext()
     page, sentence, steps = current_page(), boxes.source().strip(), run.steps
-    keys = (
-        (_LESSON_TURNS if steps.is_guided else _TURNS)
-        + (_MORE if steps.has_more else ())
-        + (_TIMELINE if run.moment else ())
-        + _KEYS
-    )
+    keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + (_MORE if steps.has_more else ()) + _KEYS
+    keys += (_TIMELINE if run.moment else ()) + (_GUESSES if guessing.is_offered() else ())
     picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
     shown = {
         "words": {name: _(text) for name, text in _WORDS.items()},
@@ -107,9 +106,10 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         "guided": steps.is_guided,
         "taken": _TAKEN.get(),
         "note": steps.note,
-        "typed": boxes.source() if pages()[page].has_sentence else None,
+        "typed": boxes.source() if pages()[page].has_sentence and following.guess() is None else None,
         "moments": bool(run.moment),
         "room": following.room(),
+        "guesses": guessing.is_offered(),
     }
     if _HAS_CODE.get():
         shown["code"] = code()
@@ -129,7 +129,10 @@ def step(direction: int) -> None:
 
 
 def ask(what: str) -> None:
-    """Show or close the code, or let the room follow; ``what`` as the browser sent it."""
+    """Show or close the code, let the room follow, or let it guess; ``what`` as the browser sent it."""
+    if what == "guess":
+        guessing.begin()
+        return
     _HAS_CODE.set(bool(what))
     _IS_FULL.set(what == "follow" and not following.invite())
     if what == "stop":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from visformer.app.presentation.guesses import Guess
 from visformer.app.streamlit_private.other_sessions import is_connected
 from visformer.errors import N_, BusyError
 from visformer.system import limits
@@ -39,6 +40,7 @@ class _Room:
     version: int = 0
     state: dict[str, str] = field(default_factory=dict)
     followers: set[str] = field(default_factory=set)
+    guess: Guess | None = None  # the question that the room is asked
 
 
 class Rooms:
@@ -93,6 +95,21 @@ class Rooms:
         with self._lock:
             room = self._room_of(key)
             return frozenset(room.followers) if room is not None else frozenset()
+
+    def ask(self, key: str, guess: Guess | None) -> frozenset[str]:
+        """Begin a question to a room, in place of the one before, or end it (None); return the followers."""
+        with self._lock:
+            room = self._room_of(key)
+            if room is None:
+                return frozenset()
+            room.guess = guess
+            return frozenset(room.followers)
+
+    def guess(self, code: str) -> Guess | None:
+        """Return the question to a room; only for those who present to it or follow it."""
+        with self._lock:
+            room = self._rooms.get(code)
+            return room.guess if room is not None else None
 
     def close(self, key: str) -> frozenset[str]:
         """Remove a room; return its followers."""

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from visformer.app.lessons import lesson_panel
-from visformer.app.presentation import following
+from visformer.app.presentation import following, guessing
 from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import visit
@@ -25,4 +25,5 @@ def begin() -> None:
         st.stop()
     _IS_INSIDE.set(True)
     following.catch_up()
+    guessing.bring_back()
     lesson_panel.follow()

@@ -8,7 +8,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.lessons import lesson_panel
-from visformer.app.presentation import following
+from visformer.app.presentation import following, guessing
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import boxes
 from visformer.app.session.examples import EXAMPLES
@@ -47,12 +47,7 @@ _CONFIDENCE = N_(
 def draw(run: Run, screen: Screen) -> None:
     """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
     with screen.head:
-        st.html(_TITLE.format(escape(screen.page.title)))
-        # In a container that is always there: otherwise a new line moves all that follows, and for a moment the browser
-        # has the old presentation beside the new one.
-        with st.container(gap="xsmall", key="notices"):
-            sharing.notice()
-            following.line()
+        notices(screen)
         in_lesson = lesson_panel.panel(run)
         if not registered()[screen.page.url_path].has_sentence:
             _without_sentence(run)
@@ -66,12 +61,33 @@ def draw(run: Run, screen: Screen) -> None:
         timeline.draw()
 
 
-def _without_sentence(run: Run) -> None:
-    """Draw the head of a page without a sentence box, and keep the sentence, which Streamlit would drop."""
+def notices(screen: Screen) -> None:
+    """Draw the page's name for screen readers, what was ignored in a link, and who follows whom."""
+    st.html(_TITLE.format(escape(screen.page.title)))
+    # In a container that is always there: otherwise a new line moves all that follows, and for a moment the browser
+    # has the old presentation beside the new one.
+    with st.container(gap="xsmall", key="notices"):
+        sharing.notice()
+        following.line(guessing.button)
+
+
+def hold_sentence() -> None:
+    """Keep the sentence, which Streamlit would drop, for a page that has its box."""
     hold(boxes.SOURCE, boxes.TARGET)
     _IS_HELD.set(True)
+
+
+def _without_sentence(run: Run) -> None:
+    """Draw the head of a page without a sentence box."""
+    hold_sentence()
+    ways(run)
+
+
+def ways(run: Run) -> None:
+    """Draw sharing and the language switch in a line of their own."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        _ways(run)
+        sharing.bar(run, "", on_type=_enter)
+        language_switch()
 
 
 def _in_brief(run: Run) -> None:
@@ -190,10 +206,15 @@ def _hints(trace: "Trace") -> list[str]:
     return said
 
 
-def _ways(run: Run, outcome: str = "") -> None:
+def _ways(run: Run, outcome: str) -> None:
     """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
     doubt = _doubt(run.trace) if run.trace is not None else ""
     sharing.bar(run, "    ".join(filter(None, (run.moment, outcome, doubt))), on_type=_enter)
+    language_switch()
+
+
+def language_switch() -> None:
+    """Draw the language switch."""
     _, names = boxes.gettext(), i18n.languages()
     st.segmented_control(
         _("Language"),

@@ -320,9 +320,9 @@ def presentation(
             and its text; "keys" for its help, "picture_keys" where there is a picture; "note": the suggested
             presenter's note; "moments": whether the model's history is open; "guided": whether the views take no steps
             of their own; "code": see :func:`visformer.app.presentation.presenting.code`; "room": see
-            :func:`visformer.app.presentation.following.room`.
+            :func:`visformer.app.presentation.following.room`; "guesses": whether the room can be asked a question.
         on_step: called with 1 or -1 before the page reruns.
-        on_ask: called with "code", "follow", "stop", or "" once the code is closed.
+        on_ask: called with "code", "follow", "stop", "guess", or "" once the code is closed.
         on_type: called with a sentence that was typed.
         on_room: called with the key of a room that the browser kept.
     """

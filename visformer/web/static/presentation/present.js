@@ -118,6 +118,7 @@ class Presentation {
     this.button(this.acts, "type", () => this.type(true))
     this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
+    this.button(this.acts, "guess", () => this.host.onAsk("guess"))
     this.button(this.acts, "leave", () => this.show(false))
     this.help = new Help(this.stage, () => this.showHelp(false))
   }
@@ -162,6 +163,7 @@ class Presentation {
     this.leaving.textContent = words.leaving
     this.typed.setAttribute("aria-label", words.type_label)
     this.buttons.type.hidden = message.typed === null
+    this.buttons.guess.hidden = !message.guesses
     this.taskLabel.textContent = words.try
     this.tables.write(message.tables)
     this.code.setAttribute("aria-label", words.code)
@@ -237,6 +239,7 @@ class Presentation {
     if (key === "n") return STATE.code ? null : () => this.toggleNote() // the code covers it
     if (key === "t") return this.canType ? () => this.type(true) : null
     if (key === "h") return this.data.guided ? () => this.host.onMore() : null
+    if (key === "g") return this.data.guesses && !STATE.code ? () => this.host.onAsk("guess") : null
     if (key === "q") return () => this.showCode(!STATE.code)
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null

@@ -1,0 +1,334 @@
+"""Guess first: a question to the room, on the presenter's page and on phones."""
+
+import csv
+import io
+
+import pytest
+
+from tests.app.support import address_of, badges, call, captions, presented, texts
+from visformer.app.lessons import lesson_file
+from visformer.app.presentation import following, guess_views, rooms
+from visformer.app.session import boxes
+from visformer.app.widgets import controls
+from visformer.system import limits
+
+SESSION = "test session id"  # that of every AppTest
+SENTENCE = "I went to Northeastern University."
+HOSTILE = "<b>Ana</b> **x** :smile: \u202egnp"
+LESSON = """\
+visformer_lesson: 1
+title: Guess
+steps:
+  - title: Who finds the name
+    say: Ask first.
+    link: {text: I went to Northeastern University., stack: cross, layer: 3, head: 3}
+    guess: {word: 3}
+"""
+
+
+@pytest.fixture
+def own_rooms(monkeypatch):
+    own = rooms.Rooms(lambda session: session != "gone")
+    monkeypatch.setattr(following, "ROOMS", own)
+    monkeypatch.setattr(following, "wake", list)
+    monkeypatch.setattr(following, "_start_checks", lambda: None)
+    return own
+
+
+@pytest.fixture
+def presenter(new_app, own_rooms):
+    app = new_app(text=SENTENCE, stack="cross", layer="3", head="3")
+    app.session_state["room"] = own_rooms.open(SESSION)
+    return app.run()
+
+
+@pytest.fixture
+def phone(new_app, presenter):
+    def scan(guest="", **link):
+        app = new_app(follow=rooms.code_of(presenter.session_state["room"]), guest=guest, **link)
+        assert not app.exception
+        return app
+
+    return scan
+
+
+def press(app, key):
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def ask(app, kind="head", **places):
+    press(app, "guess_begin")
+    app.segmented_control(key="guess_kind").set_value(kind).run()
+    for name, value in places.items():
+        app.selectbox(key=f"guess_{name}").set_value(value).run()
+    return press(app, "guess_ask")
+
+
+def tap(app, *words):
+    (pills,) = app.pills
+    pills.set_value(words[0] if pills._is_single_select else [*words]).run()
+    assert not app.exception
+    return app
+
+
+def told(app, start):
+    (found,) = texts(app, start)
+    return found
+
+
+def sent(monkeypatch):
+    """Collect the panels that are drawn."""
+    drawn = []
+    monkeypatch.setattr(controls, "draw", lambda shown, **_: drawn.extend(shown))
+    return drawn
+
+
+# A question from its beginning to its end -----------------------------------------------------------------------------
+
+
+def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phone):
+    app = phone("one")
+    press(presenter, "guess_begin")
+    assert texts(app.run(), "The presenter is choosing a question")
+    assert not app.text_input, "no box, and no translation that would tell the answer"
+    press(presenter, "guess_ask")
+    question = "Layer 3, head 3: which words does it read at “东北”?"
+    for each in (presenter, app.run()):
+        assert told(each, "Layer 3") == question
+        assert not texts(each, "Translation"), "it tells the answer"
+    assert badges(app) == ["No guess yet."]
+    tap(app, 1, 3)
+    assert badges(app) == [":material/check: Your guess is in."]
+    assert told(presenter.run(), "1 of 1") == "1 of 1 phones have answered."
+    press(presenter, "guess_reveal")
+    assert told(app.run(), "You chose") == told(app, "You chose went, Northeastern")
+    assert told(app, "The chosen words") == told(presenter, "The chosen words")
+    press(presenter, "guess_end")
+    for each in (presenter, app.run()):
+        assert not each.exception
+        assert texts(each, "Translation")
+        assert each.text_input(key=boxes.SOURCE).value == SENTENCE
+        assert not texts(each, "Layer 3, head 3: which")
+
+
+def test_a_phone_with_a_question_computes_nothing(presenter, phone, monkeypatch):
+    ask(presenter)
+
+    def fail(*_args, **_options):
+        raise AssertionError("a phone asked for a trace")
+
+    monkeypatch.setattr(controls, "current_trace", fail)
+    monkeypatch.setattr(controls, "prefetch", fail)
+    tap(phone("one"), 2)
+
+
+@pytest.mark.parametrize("kind", ["head", "model", "next"])
+@pytest.mark.parametrize("model", ["en-zh", "mini-gpt"])
+def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypatch, kind, model):
+    presenter.selectbox(key=boxes.MODEL).set_value(model).run()
+    ask(presenter, kind)
+    guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
+    phones = [tap(phone(f"guest {i}"), i) for i in range(2)]
+    drawn = sent(monkeypatch)
+    press(presenter, "guess_reveal")
+    wide, (upright,) = drawn[0], (phones[0].run(), drawn[-1:])[1]
+    assert wide.columns.texts == upright.rows.texts == guess.question.options
+    assert wide.values[0].sum() == pytest.approx(1), "each chose one"
+    assert wide.values[1].tolist() == [*guess.question.shares]
+    assert (sum(guess.question.shares) == pytest.approx(1)) == (kind != "next")
+
+
+def test_what_comes_next_is_not_told_by_the_sentence(presenter, phone):
+    presenter.selectbox(key=boxes.MODEL).set_value("mini-gpt").run()
+    ask(presenter, "next", word=2)
+    app = phone("one")
+    assert told(app, "What comes next?") == "What comes next? “</s> I went …”"
+    assert not any("Northeastern" in text for text in texts(app))
+
+
+def test_the_presenter_can_ask_about_another_sentence_and_returns_to_the_head_that_was_asked_about(presenter):
+    press(presenter, "guess_begin")
+    presenter.text_input(key=boxes.SOURCE).set_value("I like cats.").run()
+    presenter.selectbox(key="guess_head").set_value(0).run()
+    press(presenter, "guess_ask")
+    press(presenter, "guess_reveal")
+    press(presenter, "guess_end")
+    assert presenter.text_input(key=boxes.SOURCE).value == "I like cats."
+    assert address_of(presenter) == {"text": "I like cats.", "stack": "cross", "layer": "3"}, "its first head"
+
+
+def test_the_page_comes_back_as_it_was_on_every_screen(new_app, own_rooms):
+    presenter = new_app(page="see/masks", masks_view="scores", masks_layer="2")
+    presenter.session_state["room"] = own_rooms.open(SESSION)
+    app = new_app(follow=rooms.code_of(presenter.run().session_state["room"]))
+    ask(presenter)
+    assert told(app.run(), "Layer")
+    press(presenter, "guess_end")
+    for each in (presenter, app.run()):
+        assert not each.exception
+        assert (each.session_state["masks_view"], each.query_params["masks_layer"]) == ("scores", "2")
+
+
+def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(presenter, phone):
+    ask(presenter)
+    app = tap(phone("one"), 0)
+    app.text_input(key="guess_name").set_value("Ana").run()
+    press(presenter, "guess_reveal")
+    app.run()
+    press(presenter, "guess_reopen")
+    assert app.run().pills[0].value == [0]
+    tap(app, 3)
+    press(presenter, "guess_another")
+    assert texts(app.run(), "The presenter is choosing")
+    press(presenter, "guess_ask")
+    assert app.run().pills[0].value == []
+    assert badges(app) == ["No guess yet."]
+    assert app.text_input(key="guess_name").value == "Ana", "who is still the same"
+
+
+def test_a_presenter_who_goes_to_another_page_ends_the_question(presenter, phone):
+    ask(presenter)
+    app = phone("one")
+    presenter.switch_page("pages/see/masks.py").run()
+    assert not presenter.exception
+    assert following.ROOMS.guess(rooms.code_of(presenter.session_state["room"])) is None
+    assert app.run().session_state["page"] == "masks"
+
+
+def test_a_room_that_is_closed_ends_its_question(presenter, phone):
+    ask(presenter)
+    app = phone("one")
+    press(presenter, "following_stop")
+    assert texts(presenter, "Translation")
+    assert address_of(presenter) == {"stack": "cross", "layer": "3", "head": "3"}
+    assert captions(app.run(), "The presenter has stopped")
+    assert texts(app, "Translation")
+
+
+def test_somebody_who_browses_alone_is_not_asked(presenter, phone):
+    ask(presenter)
+    app = press(phone("one"), "following_turn")
+    assert texts(app, "Translation")
+    assert told(press(app, "following_turn"), "Layer 3")
+
+
+def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(presenter):
+    ask(presenter)
+    guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
+    assert presented(presenter)["typed"] is None
+    assert not presented(presenter)["guesses"], "one question at a time"
+    assert "g" not in dict(presented(presenter)["keys"])
+    (turn,) = presenter.session_state["run"].steps.turns
+    call(presenter, turn, 1)
+    assert guess.result is not None
+    (turn,) = presenter.session_state["run"].steps.turns
+    call(presenter, turn, -1)
+    assert guess.result is None
+    for _ in range(2):
+        (turn,) = presenter.session_state["run"].steps.turns
+        call(presenter, turn, 1)
+    assert texts(presenter, "Translation")
+    assert presented(presenter)["guesses"]
+    assert "g" in dict(presented(presenter)["keys"])
+
+
+# Late, lost and hostile phones ----------------------------------------------------------------------------------------
+
+
+def test_a_phone_that_is_reloaded_comes_back_to_its_answer_and_a_late_one_to_the_question(presenter, phone):
+    ask(presenter)
+    app = tap(phone("one"), 2, 3)
+    app.text_input(key="guess_name").set_value("Ana").run()
+    again = phone("one")
+    assert again.pills[0].value == [2, 3]
+    assert again.text_input(key="guess_name").value == "Ana"
+    late = phone("two")
+    assert late.pills[0].value == []
+    assert told(late, "Layer 3")
+    tap(late, 3)
+    press(presenter, "guess_reveal")
+    assert told(phone("three"), "The words that a person chose")
+
+
+def test_a_phone_without_an_id_gets_one_that_its_address_keeps(presenter, phone):
+    ask(presenter)
+    ids = {phone(guest).session_state["guest"] for guest in ("", "", "x" * 1000)}
+    assert len(ids) == 3
+    assert all(0 < len(each) < 40 for each in ids)
+
+
+def test_names_are_shown_as_they_are_typed_and_never_needed(presenter, phone):
+    ask(presenter)
+    tap(phone("one"), 1)
+    app = tap(phone("two"), 3)
+    app.text_input(key="guess_name").set_value(HOSTILE).run()
+    press(presenter, "guess_reveal")
+    shown = told(presenter, "Nearest")
+    assert shown == "Nearest: <b>Ana</b> **x** :smile: U+202Egnp"
+    for each in (presenter, app.run()):
+        assert not [one for kind in ("markdown", "caption", "html") for one in each.get(kind) if "Ana" in str(one)]
+
+
+def test_words_to_tap_are_shown_as_they_are_written():
+    assert guess_views._plain("a*b_[c](d)") == r"a\*b\_\[c\]\(d\)"
+    assert ":smile:" not in guess_views._plain(":smile:")
+
+
+def test_a_full_question_says_so(presenter, phone, monkeypatch):
+    ask(presenter)
+    tap(phone("one"), 1)
+    monkeypatch.setattr(limits, "GUESSES", 1)
+    assert texts(tap(phone("two"), 2), "1 people have answered")
+
+
+def test_a_sentence_with_too_many_words_says_so(presenter, monkeypatch):
+    monkeypatch.setattr(limits, "GUESS_WORDS", 6)
+    press(presenter, "guess_begin")
+    assert texts(presenter, "This sentence has 7 words to choose from; a question takes at most 6.")
+    assert presenter.button(key="guess_ask").disabled
+
+
+def test_a_wrong_code_tells_nothing_about_a_question(presenter, phone, monkeypatch):
+    ask(presenter)
+    monkeypatch.setattr(limits, "WRONG_CODES", 0)
+    assert not texts(phone("one"), "Layer 3")
+
+
+# The file -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_file_has_the_answers_and_nobodys_name_or_id(presenter, phone, monkeypatch):
+    ask(presenter)
+    for number, word in enumerate((1, 3, 3)):
+        app = tap(phone(f"guest-{number}"), word)
+        app.text_input(key="guess_name").set_value(f"Name {number}").run()
+    tables = []
+    monkeypatch.setattr(guess_views.downloads, "csv", lambda table, what: tables.append((what, table)))
+    assert not tables, "nothing is made before the answer"
+    press(presenter, "guess_reveal")
+    ((what, table),) = tables
+    content = table.to_csv(index=False)
+    assert what == "answers"
+    rows = [*csv.DictReader(io.StringIO(content))]
+    assert [*rows[0]] == ["answer", "option", "chosen", "model"]
+    assert sorted(row["option"] for row in rows if row["chosen"] == "1") == ["Northeastern", "Northeastern", "went"]
+    assert "Name" not in content
+    assert "guest-" not in content
+
+
+# In a lesson ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_lesson_carries_a_question_which_a_presenter_of_a_room_can_ask(new_app, own_rooms):
+    app = new_app(lesson=lesson_file.pack(LESSON.encode()), step="1")
+    assert not [button for button in app.button if button.key == "lesson_guess"], "there is no room"
+    app.session_state["room"] = own_rooms.open(SESSION)
+    press(app.run(), "lesson_guess")
+    assert app.selectbox(key="guess_word").value == 2
+    press(app, "guess_ask")
+    assert told(app, "Layer 3") == "Layer 3, head 3: which words does it read at “去”?"
+    press(app, "guess_reveal")
+    press(app, "guess_end")
+    assert told(app, "Ask first.")

@@ -1,0 +1,46 @@
+"""Guess first, with a presenter and a phone in Chromium."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.stage import OVERFLOW, open_at
+from tests.browser.support import wait_for_panels, wait_until_done
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_phone_answers_is_reloaded_and_sees_the_answer_when_the_presenter_turns_the_page(visitor):
+    page = open_at(visitor, "attention", query="?text=I+went+to+Northeastern+University.")
+    page.keyboard.press("p")
+    page.keyboard.press("q")
+    page.locator(".vf-follow").click()
+    expect(page.locator(".vf-address")).to_contain_text("follow=")
+    code = re.search("follow=([a-z0-9]+)", page.locator(".vf-address").inner_text())[1]
+    page.locator(".vf-close").click()
+    page.keyboard.press("g")
+    page.locator(".st-key-guess_ask button").click()
+
+    phone = visitor.page(width=390, height=844)
+    phone.goto(f"{visitor.server}/?follow={code}")
+    words = phone.locator(".st-key-guess_taps button")
+    words.first.wait_for()
+    assert min(min(box["width"], box["height"]) for box in (word.bounding_box() for word in words.all())) >= 44
+    words.nth(3).click()
+    expect(phone.get_by_text("Your guess is in.")).to_be_visible()
+    expect(page.get_by_text("1 of 1 phones have answered.")).to_be_visible()
+    phone.reload()
+    expect(words.nth(3)).to_have_attribute("aria-pressed", "true")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+    page.keyboard.press("PageDown")
+    for each in (page, phone):
+        expect(each.get_by_text("The chosen words have")).to_be_visible()
+        wait_for_panels(each)
+    assert page.evaluate(OVERFLOW) <= 0, "the question fits the projector"
+    page.keyboard.press("PageDown")
+    expect(page.locator("canvas.vf-large")).to_be_visible()
+    wait_until_done(phone)
+    expect(phone.locator("canvas.vf-large")).to_be_visible()
+    assert "guest=" not in phone.url

@@ -1,0 +1,180 @@
+"""A question to a room and the guesses of its people, in memory alone, until the presenter ends it."""
+
+import random
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from visformer.errors import N_, BusyError
+from visformer.system import limits
+from visformer.web.selection import Selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from visformer.analysis.guesses import Agreement
+
+Kind = Literal["head", "model", "next"]
+KINDS: dict[Kind, str] = {
+    "head": N_("What a head reads"),
+    "model": N_("What the model reads"),
+    "next": N_("What comes next"),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a presenter or a lesson wants to ask; numbers count from 0."""
+
+    kind: Kind = "head"
+    place: Selection = field(default_factory=Selection)  # the attention, layer and head
+    word: int | None = None  # among those that read; None: the one at the place's query, or one near the end
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked, and the answer, which phones get only once it is revealed.
+
+    Args:
+        kind: one of KINDS.
+        sentence: what is translated; "" where people choose from its words, or it would tell what comes next.
+        asked: the word that reads or, of "next", the target so far.
+        following: of a decoder's word, the token that it predicts; "" otherwise.
+        stack: name of the attention; of "next" "".
+        layer: from 0, of "head".
+        head: from 0, of "head".
+        options: the words or tokens to choose from, all different.
+        shares: the weight that is read or the probability, of each option.
+        id: names it among all others.
+    """
+
+    kind: Kind
+    sentence: str
+    asked: str
+    following: str = ""
+    stack: str = ""
+    layer: int = 0
+    head: int = 0
+    options: tuple[str, ...] = ()
+    shares: tuple[float, ...] = ()
+    id: str = field(default_factory=partial(secrets.token_hex, 4))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one person chose."""
+
+    chosen: frozenset[int]  # places among the options, at least one
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answers to a question that was revealed, in an order that tells nothing about who gave them.
+
+    Args:
+        chosen: bool (person, option).
+        agreement: of "head" and "model"; None if nobody answered.
+        right: of "next": how many chose the likeliest token, and the 95 % interval of their share.
+        nearest: names of those whose guess was nearest, as far as they gave one.
+    """
+
+    chosen: "NDArray[np.bool_]"
+    agreement: "Agreement | None" = None
+    right: tuple[int, float, float] | None = None
+    nearest: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many people answered."""
+        return len(self.chosen)
+
+
+@dataclass
+class Guess:
+    """One question of a room: being prepared, open, or revealed. Sessions share it; people are known by a random id.
+
+    Args:
+        page: the page on which the presenter began; leaving it ends the question.
+    """
+
+    page: str
+    question: Question | None = None  # None: the presenter is choosing one
+    result: Result | None = None  # once it is revealed
+    _answers: dict[str, Answer] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, question: Question | None) -> None:
+        """Open a question; None: prepare another one. The answers to the one before are forgotten."""
+        with self._lock:
+            self._answers.clear()
+            self.question, self.result = question, None
+
+    def answer(self, guest: str, question: Question, chosen: Sequence[int], name: str = "") -> bool:
+        """Take a person's answer to a question in place of their last one; choosing nothing takes it back.
+
+        Returns:
+            False: this question is not open any more.
+
+        Raises:
+            BusyError: too many people have answered.
+        """
+        with self._lock:
+            if self.question is not question or self.result is not None:
+                return False
+            if not chosen:
+                self._answers.pop(guest, None)
+                return True
+            if guest not in self._answers and len(self._answers) >= limits.GUESSES:
+                many = N_("{limit} people have answered, the most that a question takes.")
+                raise BusyError(many, limit=limits.GUESSES)
+            self._answers[guest] = Answer(frozenset(chosen), " ".join(name.split())[: limits.GUESS_NAME])
+            return True
+
+    def answer_of(self, guest: str) -> Answer | None:
+        """Return what this person has answered."""
+        with self._lock:
+            return self._answers.get(guest)
+
+    def count(self) -> int:
+        """Return how many people have answered."""
+        with self._lock:
+            return len(self._answers)
+
+    def reveal(self) -> None:
+        """Compare the answers with the model; no more are taken."""
+        with self._lock:
+            if self.question is not None and self.result is None:
+                self.result = _result(self.question, [*self._answers.values()])
+
+    def reopen(self) -> None:
+        """Take answers to the same question again; the ones so far count, until they are changed."""
+        with self._lock:
+            self.result = None
+
+
+def _result(question: Question, answers: list[Answer]) -> Result:
+    import numpy as np  # not needed for the first picture
+
+    from visformer.analysis import guesses as analysis
+
+    random.shuffle(answers)
+    chosen = np.zeros((len(answers), len(question.options)), dtype=bool)
+    for row, answer in zip(chosen, answers, strict=True):
+        row[[*answer.chosen]] = True
+    if not answers:
+        return Result(chosen)
+    if question.kind == "next":
+        right = analysis.share_right(chosen, question.shares)
+        names = [a.name for a, row in zip(answers, chosen, strict=True) if row[int(np.argmax(question.shares))]]
+        return Result(chosen, right=right, nearest=_named(names))
+    nearest = [answers[i].name for i in analysis.nearest(chosen, question.shares)]
+    return Result(chosen, analysis.agreement(chosen, question.shares), nearest=_named(nearest))
+
+
+def _named(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(filter(None, names)))
