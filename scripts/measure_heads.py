@@ -77,7 +77,7 @@ def measured(model: TracedModel, folder: Path) -> dict[str, "pd.DataFrame"]:
 
 
 def history(name: str, moments: Iterable[int]) -> "pd.DataFrame":
-    """Return the scores of all heads of a bundled model at some moments; a translator's also on pairs aligned by hand."""
+    """Return the scores of all heads at some moments; those of the translator also on pairs aligned by hand."""
     how: dict[str, Any] = {"pairs": read_aligned(ALIGNED), "to": "zh"} if name == TRANSLATOR else {}
     return head_history((vf.load(name, moment=moment) for moment in moments), **how)
 

@@ -30,6 +30,21 @@ EACH = 8
 LEAST = 0.3
 """Least mean weight of a head with a label."""
 
+LABELS = {
+    "induction": N_("Induction head"),
+    "duplicate token": N_("Duplicate token head"),
+    "previous token": N_("Previous token head"),
+    "positional": N_("Positional head"),
+    "alignment": N_("Alignment head"),
+    "syntactic": N_("Syntactic head"),
+    "next token": N_("Next token head"),
+    "first token": N_("First token head"),
+    "own position": N_("Own position head"),
+    "separator": N_("Separator head"),
+    "dependents": N_("Dependents head"),
+}
+"""Labels of heads, also of those that an atlas finds, with what they are called on screen."""
+
 _BEFORE = 9  # up to so many random tokens come before, so that no position tells the place
 _OFFSETS = (-3, -2, 1, 2, 3)
 
