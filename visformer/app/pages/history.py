@@ -30,8 +30,8 @@ _RULE = N_(
     "that is above its null. Between two moments nothing is known: it appeared at some step since the moment before."
 )
 _SCORES = N_(
-    "Scores are mean weights on random tokens that recur; of an alignment head, 1 − alignment error rate on {n} pairs "
-    "aligned by hand."
+    "Scores are mean weights on random tokens that recur; of an alignment head, 1 − alignment error rate (AER) on {n} "
+    "pairs aligned by hand. The curves of the AER are of the head that is best in their direction."
 )
 _NONE = N_("No head has a label at the last moment.")
 _NOT_MEASURED = N_(

@@ -27,7 +27,7 @@ _HIDDEN: dict[str, Any] = {"showlegend": False, "hoverinfo": "skip"}
 
 _PANELS: tuple[tuple[str, tuple[tuple[str, str, float, int, str], ...]], ...] = (
     (
-        N_("Loss, nats a token"),
+        N_("Loss, nats"),
         (
             ("loss", N_("loss on held-out text"), 1, 0, "solid"),
             ("train_loss", N_("loss in training"), 1, 0, "dash"),
@@ -38,8 +38,8 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str, float, int, str], ...]], ...] = 
         (
             ("bleu_en_zh", N_("BLEU en→zh"), 1, 1, "solid"),
             ("bleu_zh_en", N_("BLEU zh→en"), 1, 1, "dash"),
-            ("aer_en_zh", N_("alignment error (AER) en→zh"), 100, 7, "solid"),
-            ("aer_zh_en", N_("alignment error (AER) zh→en"), 100, 7, "dash"),
+            ("aer_en_zh", N_("AER en→zh"), 100, 7, "solid"),
+            ("aer_zh_en", N_("AER zh→en"), 100, 7, "dash"),
         ),
     ),
 )
@@ -48,7 +48,7 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str, float, int, str], ...]], ...] = 
 _COLOURS = {"alignment": 2, "induction": 3, "previous token": 4, "duplicate token": 5, "positional": 6}
 """The colours of labels."""
 
-_HEIGHTS, _GAP = (105, 135, 215), 22
+_HEIGHTS, _GAP = (90, 115, 195), 20
 """Of the panels and between them, in CSS pixels."""
 
 
@@ -91,7 +91,8 @@ def curves(
         for column, name, factor, colour, dash in held:
             numbers[_(name)] = values = (table[column] * factor).tolist()
             line = {"color": CURVES[theme][colour], "width": 2, "dash": dash}
-            _line(figure, steps, values, f"y{len(drawn)}", literal(_(name)), line, _told(steps, values, _))
+            told, named = _told(steps, values, _), len(held) > 1  # a single one is named by its axis
+            _line(figure, steps, values, f"y{len(drawn)}", literal(_(name)), line, told, named=named)
     if heads is not None and len(heads):
         drawn.append((_SCORE, 1.0))
         numbers |= _heads(figure, heads, steps, f"y{len(drawn)}", setting)
@@ -155,10 +156,12 @@ def _line(
     name: str,
     line: dict[str, Any],
     told: Sequence[str],
+    *,
+    named: bool = True,
 ) -> None:
     figure.add_scatter(
         x=[_place(step) for step in steps], y=values, yaxis=axis, mode="lines+markers", name=name, line=line,
-        marker={"size": 5, "color": line["color"]}, customdata=told, hovertemplate="%{customdata}",
+        marker={"size": 5, "color": line["color"]}, customdata=told, hovertemplate="%{customdata}", showlegend=named,
     )  # fmt: skip
 
 
@@ -196,8 +199,8 @@ def _axes(figure: go.Figure, drawn: Sequence[tuple[str, float]], steps: Sequence
     ticks = [0, *(10**power for power in range(int(end) + 1))]
     margin = 0.02 * end or 0.1
     figure.update_layout(
-        margin={"l": 60, "r": 12, "t": 20, "b": 45}, height=whole + 130, hovermode="x",
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
+        margin={"l": 60, "r": 12, "t": 20, "b": 45}, height=whole + 140, hovermode="x",
+        legend={"orientation": "h", "x": 0, "xref": "container", "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
         xaxis={
             "title": _(_X), "gridcolor": _GRID, "zeroline": False, "anchor": f"y{len(drawn)}",
             "range": [-margin, end + margin], "tickvals": [_place(step) for step in ticks],
