@@ -96,7 +96,7 @@ LEARNING = Picture(
     draw=_drawn, in_handouts=False, look_for=TASKS["repeat"].look_for,
 )
 HISTORY = Picture(
-    name="history", view="history", title=N_("History"), options=(TRAINING,), draw=_history,
+    name="training-curves", view="history", title=N_("History"), options=(TRAINING,), draw=_history,
     formula=True, alone=True, in_handouts=False,
     look_for=N_("What the model could do at each moment of its training. What falls or rises where a head appears?"),
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEAD = N_("L{layer} H{head}")
 _TITLE, _SCORE = N_("Curves of a training"), N_("Score of the best head")
-_X = N_("Step of the optimizer, on the scale of log(step + 1)")
+_X = N_("Step, on the scale of log(step + 1)")
 _STEP, _MARK = N_("step {step}: {value}"), N_("L{layer} H{head}, step {step}")
 _GRID = "rgba(128,128,128,0.18)"
 _HIDDEN: dict[str, Any] = {"showlegend": False, "hoverinfo": "skip"}
@@ -119,7 +119,7 @@ def _heads(
         line={"color": FAINT[theme], "width": 1, "dash": "dot"},
     )  # fmt: skip
     for label, colour in colours.items():
-        rows = heads[heads["label"] == label]
+        rows = heads[heads["label"] == label].reset_index(drop=True)
         if rows.empty:
             continue
         best = rows.loc[rows.groupby("moment")["score"].idxmax()]
@@ -140,7 +140,7 @@ def _heads(
             text=[each if first else "" for each, first in zip(words, is_first, strict=True)],
             textposition="middle left", cliponaxis=False, showlegend=False,
             textfont={"color": TEXT[theme], "shadow": ",".join([f"0 0 3px {edge}"] * 4)},
-            marker={"size": [11 if first else 7 for first in is_first],
+            marker={"opacity": 1, "size": [11 if first else 7 for first in is_first],
                     "color": [colours[label] for label in found["label"]], "line": {"color": edge, "width": 1.5}},
             customdata=[f"{_(LABELS[label])} · {each}" for label, each in zip(found["label"], words, strict=True)],
             hovertemplate="%{customdata}: %{y:.4f}<extra></extra>",
@@ -199,11 +199,11 @@ def _axes(figure: go.Figure, drawn: Sequence[tuple[str, float]], steps: Sequence
     ticks = [0, *(10**power for power in range(int(end) + 1))]
     margin = 0.02 * end or 0.1
     figure.update_layout(
-        margin={"l": 60, "r": 12, "t": 20, "b": 45}, height=whole + 140, hovermode="x",
-        legend={"orientation": "h", "x": 0, "xref": "container", "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
+        margin={"l": 52, "r": 8, "t": 20, "b": 42}, height=whole + 140, hovermode="closest",
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "font": {"size": 11}},
         xaxis={
-            "title": _(_X), "gridcolor": _GRID, "zeroline": False, "anchor": f"y{len(drawn)}",
-            "range": [-margin, end + margin], "tickvals": [_place(step) for step in ticks],
-            "ticktext": [f"{step:,}" for step in ticks],
+            "title": {"text": _(_X), "font": {"size": 12}}, "anchor": f"y{len(drawn)}",
+            "gridcolor": _GRID, "zeroline": False, "range": [-margin, end + margin],
+            "tickvals": [_place(step) for step in ticks], "ticktext": [f"{step:,}" for step in ticks],
         },
     )  # fmt: skip
