@@ -11,7 +11,7 @@ from benchmarks.messages import read_message
 from tests.app.support import PAGES, address_of, button, call, captions, open_page, picture_components
 from visformer.adapters.bundled import folder_of
 from visformer.adapters.learning.recipe import Recipe
-from visformer.app.pages import learning
+from visformer.app.pages import history, learning
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings.runs import Runs
 
