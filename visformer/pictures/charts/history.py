@@ -82,7 +82,8 @@ def curves(
     if heads is None and not isinstance(history, pd.DataFrame):
         heads = head_scores(history)
     steps = [int(step) for step in table["step"]]
-    figure, drawn, numbers = go.Figure(), [], {_(N_("step")): steps}
+    numbers: dict[str, Sequence[float]] = {_(N_("step")): steps}
+    figure, drawn = go.Figure(), []
     for axis, lines in _PANELS:
         held = [line for line in lines if line[0] in table and table[line[0]].notna().any()]
         if not held:
