@@ -2,20 +2,25 @@
 
 The page on heads opens with these numbers, and the explorer shows their labels: effects on the bundled list by each
 method, pruning, known heads, and the roles that the bundled atlas tells. Numbers have six decimals. Layers and heads
-count from 0.
+count from 0. Beside the moments of a training, moments/heads.csv has the scores of all heads at each of them, with four
+decimals.
 """
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import visformer as vf
+from scripts.bundle import ALIGNED
 from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, TRANSLATOR, folder_of
-from visformer.analysis import atlas, bundled_trees, syntactic_heads
+from visformer.adapters.history import HEADS, steps
+from visformer.analysis import atlas, bundled_trees, head_history, syntactic_heads
 from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
 from visformer.system.checksums import write_sums
+from visformer.training.evaluation.alignment import read_aligned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +76,12 @@ def measured(model: TracedModel, folder: Path) -> dict[str, "pd.DataFrame"]:
     return {**effects, "pruning": pruned(model), "known": known, **found}
 
 
+def history(name: str, moments: Iterable[int]) -> "pd.DataFrame":
+    """Return the scores of all heads at some moments; those of the translator also on pairs aligned by hand."""
+    how: dict[str, Any] = {"pairs": read_aligned(ALIGNED), "to": "zh"} if name == TRANSLATOR else {}
+    return head_history((vf.load(name, moment=moment) for moment in moments), **how)
+
+
 def write(tables: dict[str, "pd.DataFrame"], folder: Path) -> None:
     """Write the tables as JSON, a row a line."""
     texts = []
@@ -89,6 +100,8 @@ def main() -> None:
     for name in parser.parse_args().models:
         folder = folder_of(name)
         write(measured(vf.load(name), folder), folder)
+        if kept := steps(name):
+            history(name, range(len(kept))).to_csv(folder / "moments" / HEADS, index=False, float_format="%.4f")
         write_sums(folder)
 
 

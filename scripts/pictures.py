@@ -87,10 +87,11 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
 
 
 def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """Export a head as SVG, weights of another library as SVG, and the explorer as HTML."""
+    """Export a head, the curves of a training and weights of another library as SVG, and the explorer as HTML."""
     words = {"gettext": translations(lang).gettext, "lang": lang}
     trace = vf.Trace.load(Path(vf.__file__).parent / "model" / "checkpoints" / "en-zh" / "example.safetensors")
     vf.export.save(trace, IMAGES / f"head-{lang}.svg", **HEAD, **words)
+    vf.export.save(vf.figures.training_curves(training="mini-gpt", lang=lang), IMAGES / f"curves-{lang}.svg", **words)
     vf.export.save(_from_elsewhere(), IMAGES / f"raw-{lang}.svg", layer=1, head=3, **words)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "attention.html"

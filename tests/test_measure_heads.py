@@ -5,9 +5,10 @@ import json
 import pytest
 
 import visformer as vf
-from scripts.measure_heads import aligning, measured, write
+from scripts.measure_heads import aligning, history, measured, write
 from tests.support import tiny_gpt
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.history import head_scores, steps
 from visformer.analysis.known_heads import LEAST
 from visformer.app.session.measured import recorded
 from visformer.pictures.heads import labelled, ranked
@@ -50,6 +51,22 @@ def test_the_alignment_head_is_that_of_the_evaluation():
     kept = [row for row in recorded("en-zh")["known"].dicts() if row["label"] == "alignment"]
     assert [(one["layer"], one["head"]) for one in kept] == [(row["layer"], row["head"])]
     assert aligning(folder_of("mini-gpt")) == []
+
+
+@pytest.mark.parametrize(("name", "n"), [("en-zh", 1920), ("mini-gpt", 960)])
+def test_the_history_of_heads_is_computed_anew(name, n):
+    record, last = head_scores(name), len(steps(name)) - 1
+    again = history(name, [last])
+    assert len(record) == n and [*record] == [*again]
+    assert record["moment"].unique().tolist() == [*range(last + 1)]
+    both = record[record["moment"] == last].merge(again.assign(moment=last), on=[*KEYS, "label", "offset"])
+    assert len(both) == len(again)
+    for column in ("score", "null", "null_high"):
+        assert both[f"{column}_x"].tolist() == pytest.approx(both[f"{column}_y"].tolist(), abs=2e-4)
+
+
+def test_no_other_model_has_a_history_of_heads(tmp_path):
+    assert head_scores("mini-gpt-2") is None and head_scores(tmp_path) is None
 
 
 def test_a_record_holds_what_was_measured(tmp_path):

@@ -25,10 +25,11 @@ VIEWS = {
     "measure/effects": ("effects_view", ["weights", "shuffled", "methods", "patching", "lens"]),
     "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
     "measure/atlas": ("atlas_view", ["heads", "two"]),
+    "measure/learning": ("learning_view", ["live", "history"]),
 }
 """Page to the key of its switch and its views."""
 
-PAGES = ["see/map", *VIEWS, "understand/lab", "measure/learning"]
+PAGES = ["see/map", *VIEWS, "understand/lab"]
 """Every page but the explorer."""
 
 _AROUND = {

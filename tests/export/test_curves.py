@@ -55,6 +55,24 @@ def test_a_curve_reaches_from_its_lowest_to_its_highest_value(theme):
     assert picture[0, 0].tolist() == rgb(BACKGROUND[theme])
 
 
+def test_panels_below_one_another_have_scales_of_their_own():
+    figure = go.Figure()
+    for axis, values in (("y", [0, 100]), ("y2", [0, 1])):
+        figure.add_scatter(x=[0, 1], y=values, yaxis=axis, mode="lines", line={"color": f"#0000{len(axis)}0"})
+    figure.update_layout(
+        height=300, margin={"t": 20, "b": 80},
+        yaxis={"domain": [0.5, 1], "range": [0, 100], "title": {"text": "upper"}},
+        yaxis2={"domain": [0, 0.5], "range": [0, 1], "title": {"text": "lower"}},
+    )  # fmt: skip
+    svg = figure_svg(figure)
+    places = [float(y) for y in re.findall(r'translate\([\d.]+[ ,]([\d.]+)\)"><path d="M', svg)]
+    assert places == [20, 120], "each is half of the 200 pixels"
+    for colour in ("#000010", "#000020"):
+        (path,) = re.findall(rf'<path d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)" stroke="{colour}"', svg)
+        assert [float(y) for y in path] == [100, 0], "each line goes from the lower end of its panel to the upper one"
+    assert {"upper", "lower", "80", "0.8"} <= {line.strip() for line in texts(svg)}
+
+
 def test_a_circle_is_round():
     svg = figure_svg(figures.rotation_circle(3, 5, pair=1, d_model=64))
     points = np.array([[float(n) for n in point.split()] for point in re.search(r'd="M([^"]+)"', svg)[1].split("L")])

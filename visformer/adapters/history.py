@@ -22,6 +22,9 @@ from visformer.system.files import remedy_of
 if TYPE_CHECKING:
     import pandas as pd
 
+HEADS = "heads.csv"
+"""The scores of all heads at each moment, beside the moments of a bundled model."""
+
 _NAME = re.compile(r"(.+)@(\d{1,4})", re.ASCII)
 _OF_TRANSFORMERS = re.compile(r"checkpoint-(\d+)", re.ASCII)
 
@@ -58,6 +61,21 @@ def moments(name: str | Path) -> "pd.DataFrame":
     rows = [{"moment": number, **moment.figures} for number, moment in enumerate(history(str(name)))]
     columns = dict.fromkeys([*("moment", "step", "tokens", "loss"), *(key for row in rows for key in row)])
     return pd.DataFrame(rows, columns=list(columns))
+
+
+def head_scores(name: str | Path) -> "pd.DataFrame | None":
+    """Return the record of ``visformer.analysis.head_history`` that lies beside a model's moments; None: there is none.
+
+    Raises:
+        CheckpointError: no such model, or the file cannot be read.
+    """
+    path = folder_of(str(name)) / "moments" / HEADS
+    if not path.exists():
+        return None
+    import pandas as pd
+
+    with _readable(path):
+        return pd.read_csv(path)
 
 
 def model_of(name: str) -> tuple[str, int | None]:

@@ -18,7 +18,7 @@ from visformer.analysis.flow import rollout
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy, weights_at
 from visformer.analysis.hiding import masking
-from visformer.analysis.known_heads import known_heads
+from visformer.analysis.known_heads import appears, head_history, known_heads
 from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
 from visformer.analysis.needs import needed
 from visformer.analysis.partners import Partners, token_partners
@@ -47,6 +47,7 @@ __all__ = [
     "alignment_error",
     "alti",
     "alti_plus",
+    "appears",
     "atlas",
     "attention_gradient",
     "attribution",
@@ -61,6 +62,7 @@ __all__ = [
     "guesses",
     "head_differences",
     "head_effects",
+    "head_history",
     "head_scores",
     "head_similarity",
     "insertion",

@@ -1,22 +1,24 @@
-"""Heads of known kinds, found by what they attend to on random tokens, where no meaning helps.
+"""Heads of known kinds, found by what they attend to on random tokens, where no meaning helps; when they appear.
 
 Induction heads: Elhage et al. 2021 and Olsson et al. 2022 ("In-context Learning and Induction Heads"); duplicate token
 and previous token heads: Wang et al. 2023 (section 3); positional heads: Voita et al. 2019 (section 5.1).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.word_alignment import Aligned, candidates, error_rate
 from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from visformer.adapters.base import TracedModel
+    from visformer.adapters.own import Translator
     from visformer.trace import Trace
 
 PERIODS = (7, 11, 15, 19)
@@ -27,6 +29,21 @@ EACH = 8
 
 LEAST = 0.3
 """Least mean weight of a head with a label."""
+
+LABELS = {
+    "induction": N_("Induction head"),
+    "duplicate token": N_("Duplicate token head"),
+    "previous token": N_("Previous token head"),
+    "positional": N_("Positional head"),
+    "alignment": N_("Alignment head"),
+    "syntactic": N_("Syntactic head"),
+    "next token": N_("Next token head"),
+    "first token": N_("First token head"),
+    "own position": N_("Own position head"),
+    "separator": N_("Separator head"),
+    "dependents": N_("Dependents head"),
+}
+"""Labels of heads, also of those that an atlas finds, with what they are called on screen."""
 
 _BEFORE = 9  # up to so many random tokens come before, so that no position tells the place
 _OFFSETS = (-3, -2, 1, 2, 3)
@@ -49,7 +66,7 @@ def known_heads(
     *,
     periods: Sequence[int] | None = None,
     each: int = EACH,
-    least: float = LEAST,
+    least: float | None = LEAST,
     seed: int = 0,
 ) -> "pd.DataFrame":
     """Find previous token, induction, duplicate token and positional heads in self-attention.
@@ -61,7 +78,7 @@ def known_heads(
         model: any model that takes token ids.
         periods: after how many tokens the random sequences recur; None: those of PERIODS for which the model has room.
         each: sequences of each period.
-        least: least mean weight.
+        least: least mean weight; None: every head, also those that are not above the null.
         seed: of the tokens.
 
     Returns:
@@ -94,8 +111,93 @@ def known_heads(
             )  # fmt: skip
     columns = ["stack", "layer", "head", "label", "offset", "score", "first", "null", "null_high", "n", "found"]
     table = pd.DataFrame(rows, columns=columns)
-    table = table[(table["score"] >= least) & (table["score"] > table["null_high"])]
+    if least is not None:
+        table = table[_has_label(table, least)]
     return table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def head_history(
+    models: Iterable["TracedModel"],
+    *,
+    pairs: Sequence[Aligned] = (),
+    to: str | None = None,
+    each: int = EACH,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> "pd.DataFrame":
+    """Score every head at each moment of a training, as :func:`known_heads` does, on the same tokens each time.
+
+    Args:
+        models: the model at its moments, the first one first, such as ``(vf.load("mini-gpt", moment=k) for k in
+            range(10))``: of a generator only one is in memory at a time.
+        pairs: pairs with gold links, in the direction of translation, that the cross-attention heads of a translator of
+            visformer are scored on, too; see :func:`visformer.analysis.alignment_error`.
+        to: target language of the pairs.
+        each: sequences of each period, as for :func:`known_heads`.
+        seed: of the tokens.
+        progress: called with the moments that are done.
+
+    Returns:
+        One row for each moment, head and label: moment (from 0), stack, layer and head (from 0), label, offset, score,
+        null, null_high and n as from :func:`known_heads`, whatever the score; of a positional head the offset with the
+        highest score at that moment. With pairs also the label "alignment": score is 1 - alignment error rate of the
+        source word that a row whose input is the word reads most, null and null_high are that of the word at the same
+        relative position, n counts pairs.
+
+    Raises:
+        VisformerError: as for :func:`known_heads`, or the pairs are not for this model.
+    """
+    import pandas as pd
+
+    head = ["stack", "layer", "head", "label"]
+    tables = []
+    for moment, model in enumerate(models):
+        table = known_heads(model, each=each, least=None, seed=seed).drop_duplicates(head).sort_values(head)
+        if pairs:
+            table = pd.concat([table, _aligning(model, pairs, to)])  # type: ignore[arg-type]
+        tables.append(table.assign(moment=moment))
+        if progress is not None:
+            progress(moment + 1)
+    columns = ["moment", *head, "offset", "score", "null", "null_high", "n"]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+
+
+def appears(history: "pd.DataFrame", *, least: float = LEAST) -> "pd.DataFrame":
+    """Find when heads appear: the first moment from which on a head has its label at every moment that was kept.
+
+    It has its label by the rule of :func:`known_heads`: a score of at least ``least`` and above ``null_high``. What it
+    was between two moments is not known: it may have appeared at any step since the moment before.
+
+    Args:
+        history: from :func:`head_history`.
+        least: least score.
+
+    Returns:
+        The rows of ``history`` at that moment, for each head and label that appears; the earliest first, of the same
+        moment the highest score first.
+    """
+    head, last = ["stack", "layer", "head", "label"], history["moment"].max()
+    rows = history.sort_values("moment", kind="stable").assign(has=lambda table: _has_label(table, least))
+    lacks = rows[~rows["has"]].groupby(head)["moment"].max().rename("lacks")  # the last moment without the label
+    since = rows.join(lacks, on=head).fillna({"lacks": -1})
+    found = since[(since["moment"] > since["lacks"]) & (since["lacks"] < last)].drop_duplicates(head)
+    return found[[*history]].sort_values(["moment", "score"], ascending=[True, False], ignore_index=True)
+
+
+def _has_label(table: "pd.DataFrame", least: float) -> "pd.Series[bool]":
+    return (table["score"] >= least) & (table["score"] > table["null_high"])
+
+
+def _aligning(model: "Translator", pairs: Sequence[Aligned], to: str | None) -> "pd.DataFrame":
+    import pandas as pd
+
+    errors = candidates(model, pairs, method="raw", row="input", to=to)["head"].error_rates
+    layers, heads = np.divmod(np.arange(len(errors)), model.info.n_heads)
+    null = 1 - error_rate(sum(pair.diagonal for pair in pairs), sum(pair.size for pair in pairs))
+    return pd.DataFrame(
+        {"stack": "decoder.cross_attn", "layer": layers, "head": heads, "label": "alignment", "offset": 0,
+         "score": 1 - errors, "null": null, "null_high": null, "n": len(pairs)}
+    )  # fmt: skip
 
 
 _FOUND = {

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from visformer.analysis.contributions import alti, alti_plus
 from visformer.analysis.flow import rollout
+from visformer.analysis.heads import same_place
 from visformer.analysis.intervals import counts, percentiles
 from visformer.analysis.methods import METHODS, RUNS, Row
 from visformer.analysis.needs import Floats, needed
@@ -58,6 +59,12 @@ class Aligned:
             for i, j in links:
                 hits[j, i] += 1
         return hits
+
+    @property
+    def diagonal(self) -> int:
+        """|A and S| + |A and P| of linking each target word to the source word at the same relative position."""
+        n = len(self.target)
+        return int(self.hits[np.arange(n), same_place(n, len(self.source))].sum())
 
     @property
     def size(self) -> int:
@@ -200,6 +207,32 @@ def alignment_error(
     """
     import pandas as pd
 
+    rows = []
+    for choice, among in candidates(model, pairs, method=method, row=row, to=to).items():
+        chosen = among.chosen()
+        rows.append(
+            {
+                "method": method,
+                "row": row,
+                "choice": choice,
+                "chosen": among.names[chosen.best],
+                "share": chosen.share,
+                "n": len(pairs),
+                "error": chosen.error,
+                "low": chosen.low,
+                "high": chosen.high,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def candidates(
+    model: "Translator", pairs: Sequence[Aligned], *, method: str, row: Row, to: str | None
+) -> dict[str, Candidates]:
+    """Map each way to choose to what its candidates align; arguments and errors as for :func:`alignment_error`.
+
+    Heads are in the order of layer, then head.
+    """
     _require_row(row)
     if method not in METHODS or (METHODS[method].of == "model" and row == "input"):
         raise VisformerError(N_("{method} has no rows that are read as {row!r}."), method=method, row=row)
@@ -213,23 +246,9 @@ def alignment_error(
             reads = by_words(model, values, pair)[row].argmax(axis=-1)  # (candidate, target word)
             hits.setdefault(choice, []).append(pair.hits[np.arange(len(pair.target)), reads].sum(axis=-1))
             names[choice] = named
-    rows = []
-    for choice, each in hits.items():
-        chosen = Candidates(names[choice], np.stack(each, axis=-1).astype(float), sizes).chosen()
-        rows.append(
-            {
-                "method": method,
-                "row": row,
-                "choice": choice,
-                "chosen": names[choice][chosen.best],
-                "share": chosen.share,
-                "n": len(pairs),
-                "error": chosen.error,
-                "low": chosen.low,
-                "high": chosen.high,
-            }
-        )
-    return pd.DataFrame(rows)
+    return {
+        choice: Candidates(names[choice], np.stack(each, axis=-1).astype(float), sizes) for choice, each in hits.items()
+    }
 
 
 def _candidates(

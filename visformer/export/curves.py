@@ -93,25 +93,29 @@ def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
 
 
 def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
-    colour = layout.get("font", {}).get("color", "#000000")
-    x_axis, y_axis = (layout.get(name, {}) for name in ("xaxis", "yaxis"))
+    colour, x_axis = layout.get("font", {}).get("color", "#000000"), layout.get("xaxis", {})
     margin = {side: float(layout.get("margin", {}).get(side, 40)) for side in "lrtb"}
-    labels = [] if y_axis.get("visible") is False else _ticks(y_axis, _range(traces, "y", y_axis))
+    names = [*dict.fromkeys(trace.get("yaxis", "y") for trace in traces)] or ["y"]  # several: one above another
+    scales = [(layout.get(f"yaxis{name[1:]}", {}), _of_axis(traces, name)) for name in names]
+    labels = [tick for y_axis, own in scales if y_axis.get("visible") is not False for tick in _labels(y_axis, own)]
     left = max(margin["l"], max((width_of(_plain(words), _SIZE) for _, words in labels), default=0.0) + 14)
-    left += 20 if _title(y_axis) else 0
+    left += 20 if any(_title(y_axis) for y_axis, _ in scales) else 0
     width, height = _width(traces, layout, left + margin["r"]), float(layout.get("height", HEIGHT))
     legend = _legend(traces, width - left - margin["r"], colour)
     size = (width - left - margin["r"], height - margin["t"] - margin["b"])
-    across, up = _axes(traces, layout, size)
     top = max(margin["t"], 8.0) + legend.height
-    inside = _grid(across, up, x_axis, y_axis) + "".join(_marks(traces, layout, across, up, colour))
-    parts = [legend.at(left, 4), Block(0, 0, inside).at(left, top)]
-    parts.append(Block(0, 0, "".join(_axis_labels(across, up, x_axis, y_axis, colour))).at(left, top))
-    if _title(y_axis):
-        middle = top + size[1] / 2
-        parts.append(
-            f'<g transform="rotate(-90 8 {middle:g})">{_text(_title(y_axis), 8, middle, colour, "middle")}</g>'
-        )
+    parts = [legend.at(left, 4)]
+    for y_axis, own in scales:
+        low, high = y_axis.get("domain", (0.0, 1.0))
+        across, up = _axes(traces, own, x_axis, y_axis, (size[0], size[1] * (high - low)))
+        begin, below = top + size[1] * (1 - high), x_axis if not low else {"visible": False}
+        inside = _grid(across, up, x_axis, y_axis) + "".join(_marks(own, layout, across, up, colour))
+        words = "".join(_axis_labels(across, up, below, y_axis, colour))
+        parts += [Block(0, 0, inside).at(left, begin), Block(0, 0, words).at(left, begin)]
+        if _title(y_axis):
+            middle = begin + up.length / 2
+            turned = _text(_title(y_axis), 8, middle, colour, "middle")
+            parts.append(f'<g transform="rotate(-90 8 {middle:g})">{turned}</g>')
     below = 40.0 if _title(x_axis) else 22.0 if x_axis.get("visible") is not False else 4.0
     return Block(width, top + size[1] + below, "".join(parts))
 
@@ -130,10 +134,26 @@ def _width(traces: list[dict[str, Any]], layout: Mapping[str, Any], beside: floa
 # Axes
 
 
-def _axes(traces: list[dict[str, Any]], layout: Mapping[str, Any], size: tuple[float, float]) -> tuple[_Axis, _Axis]:
-    (left, right), (low, high) = (_range(traces, name, layout.get(f"{name}axis", {})) for name in "xy")
+def _of_axis(traces: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Return the traces on a vertical axis, "y" or "y2" and so on."""
+    return [trace for trace in traces if trace.get("yaxis", "y") == name]
+
+
+def _labels(axis: Mapping[str, Any], own: list[dict[str, Any]]) -> list[tuple[float, str]]:
+    return _ticks(axis, _range(own, "y", axis))
+
+
+def _axes(
+    traces: list[dict[str, Any]],
+    own: list[dict[str, Any]],
+    x_axis: Mapping[str, Any],
+    y_axis: Mapping[str, Any],
+    size: tuple[float, float],
+) -> tuple[_Axis, _Axis]:
+    """Return the axis that all traces share, and the one of ``own``, some of them."""
+    (left, right), (low, high) = _range(traces, "x", x_axis), _range(own, "y", y_axis)
     width, height = size
-    if layout.get("yaxis", {}).get("scaleanchor") == "x":  # one unit for both: a circle is round
+    if y_axis.get("scaleanchor") == "x":  # one unit for both: a circle is round
         unit = min(width / (right - left), height / abs(high - low))
         spare_x, spare_y = (width / unit - (right - left)) / 2, (height / unit - abs(high - low)) / 2
         left, right, low, high = left - spare_x, right + spare_x, low - spare_y, high + spare_y
@@ -270,14 +290,17 @@ def _dots(trace: Mapping[str, Any], xs: list[float], ys: list[float]) -> Iterato
 
 def _texts(trace: Mapping[str, Any], xs: list[float], ys: list[float], colour: str) -> Iterator[str]:
     where = trace.get("textposition", "")
-    beside, level = "right" in where, "middle" in where
+    level, shift, anchor = "middle" in where, 0, "middle"
+    for side in ("right", "left"):
+        if side in where:
+            shift, anchor = (4, "start") if side == "right" else (-8, "end")
     font = trace.get("textfont", {})
     for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
         lines = str(_of(trace["text"], i)).split("<br>")
         for n, words in enumerate(lines):
             above = 0 if level else 8 + _LINE * (len(lines) - n) - _LINE / 2
             size, ink = font.get("size", _SIZE), font.get("color", colour)
-            yield _text(words, x + (4 if beside else 0), y - above, ink, "start" if beside else "middle", size=size)
+            yield _text(words, x + shift, y - above, ink, anchor, size=size)
 
 
 def _of(values: Any, i: int) -> Any:

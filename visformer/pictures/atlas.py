@@ -19,9 +19,10 @@ from visformer.analysis.atlas import (
 )
 from visformer.analysis.atlas.likeness import SHARES
 from visformer.analysis.heads import SCORES
+from visformer.analysis.known_heads import LABELS
 from visformer.errors import N_, DataError
 from visformer.panel import Panel, common_limit
-from visformer.pictures.heads import LABELS, by_stack, head_map
+from visformer.pictures.heads import by_stack, head_map
 from visformer.pictures.registry.options import Choice, Number, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import STACK

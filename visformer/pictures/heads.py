@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from visformer.analysis.effects.head_effects import head_effects, pruning
 from visformer.analysis.effects.sentences import effect_sentences
-from visformer.analysis.known_heads import LEAST, known_heads
+from visformer.analysis.known_heads import LABELS, LEAST, known_heads
 from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = {"zero": N_("Zeroed"), "mean": N_("Mean"), "gradient": N_("Gradient")}
-LABELS = {
-    "induction": N_("Induction head"),
-    "duplicate token": N_("Duplicate token head"),
-    "previous token": N_("Previous token head"),
-    "positional": N_("Positional head"),
-    "alignment": N_("Alignment head"),
-    "syntactic": N_("Syntactic head"),
-    "next token": N_("Next token head"),
-    "first token": N_("First token head"),
-    "own position": N_("Own position head"),
-    "separator": N_("Separator head"),
-    "dependents": N_("Dependents head"),
-}
-"""Labels of known heads, with what they are called on screen."""
-
 ALIGNMENT = N_("1 − alignment error rate of the source word that a row reads most, on 50 pairs aligned by hand")
 """How the alignment head of the bundled translator was found; how the others are is in their table."""
 

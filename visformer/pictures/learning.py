@@ -1,12 +1,13 @@
-"""A small model while it learns: its losses, and how much weight its heads put where the task needs it."""
+"""Models while they learn: a small one, here and now, and others by the moments of their training that were kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
 from visformer.errors import N_
-from visformer.pictures.registry.options import Choice, Number
+from visformer.pictures.registry.options import Choice, Number, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:  # plotly, numpy
     from visformer.adapters.learning.moment import Moment
 
 NOTHING = "none"
+WITH_HISTORY = (TRANSLATOR, GPT)
+"""The bundled models whose moments were kept."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,17 @@ def _drawn(setting: Setting) -> "Figure":
     from visformer.pictures.charts.learning import curves
 
     return curves([watched(recipe) for recipe in recipes_of(setting)], setting)
+
+
+def _history(setting: Setting) -> "Figure":
+    from visformer.pictures.charts.history import curves
+
+    return curves(setting["training"], setting)
+
+
+def _with_history(setting: Setting) -> tuple[str, ...]:
+    """Return the models whose history a page offers."""
+    return setting.source.models or WITH_HISTORY
 
 
 def _variants(setting: Setting) -> Mapping[str, str]:
@@ -73,11 +87,20 @@ SEED = Number(
     name="seed", label=N_("Seed"), help="Of the first weights and of the batches; by default 0.", default=0, least=0,
     most=MOST_SEED, valid=0, step=1, widget="number_input",
 )
+TRAINING = Text(
+    name="training", label=N_("Model"), among=_with_history, default=lambda setting: _with_history(setting)[0],
+    help="A model whose moments were kept, see vf.moments: a name or a folder; by default en-zh.",
+)
 LEARNING = Picture(
-    name="learning", formula=True, options=(TASK, VARIANT, BESIDE, SEED), draw=_drawn, in_handouts=False,
-    look_for=TASKS["repeat"].look_for,
+    name="learning", view="live", title=N_("Live"), formula=True, options=(TASK, VARIANT, BESIDE, SEED),
+    draw=_drawn, in_handouts=False, look_for=TASKS["repeat"].look_for,
+)
+HISTORY = Picture(
+    name="training-curves", view="history", title=N_("History"), options=(TRAINING,), draw=_history,
+    formula=True, alone=True, in_handouts=False,
+    look_for=N_("What the model could do at each moment of its training. What falls or rises where a head appears?"),
 )
 PAGE = Page(
-    name="learning", section="measure", order=140, title=N_("Learning"), views=(LEARNING,), has_sentence=False,
+    name="learning", section="measure", order=140, title=N_("Learning"), views=(LEARNING, HISTORY), has_sentence=False,
 )
 # fmt: on

@@ -1,14 +1,17 @@
 """The page on learning: a run from its start to its end, what a visitor may do meanwhile, and the model afterwards."""
 
+import json
+import os
 import time
 
 import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import PAGES, call, open_page, picture_components
+from tests.app.support import PAGES, address_of, button, call, captions, open_page, picture_components
+from visformer.adapters.bundled import folder_of
 from visformer.adapters.learning.recipe import Recipe
-from visformer.app.pages import learning
+from visformer.app.pages import history, learning
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings.runs import Runs
 
@@ -151,3 +154,69 @@ def test_a_model_is_the_same_wherever_it_is_trained():
     (first, _), (second, _) = trained(recipe), trained(recipe)
     for name, weight in first.state_dict().items():
         assert np.array_equal(weight.numpy(), second.state_dict()[name].numpy()), name
+
+
+# The history
+
+
+def curves(app):
+    """Return the names of the curves, and the steps where a vertical line stands."""
+    (chart,) = app.get("plotly_chart")
+    traces = json.loads(chart.proto.spec)["data"]
+    lines = {tuple(trace["x"]) for trace in traces if len(trace["x"]) == 2 and trace["x"][0] == trace["x"][1]}
+    return [trace["name"] for trace in traces if "name" in trace], {round(10 ** x[0] - 1) for x in lines}
+
+
+def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
+    app = new_app(page=PAGE, learning_view="history")
+    names, lines = curves(app)
+    assert {"BLEU en→zh", "AER zh→en", "Alignment head"} <= {*names} and not lines
+    assert app.dataframe[0].value["step"].tolist() == [2733, 2733, 7014]
+    assert len(captions(app, "A mark is where a head appears: from this moment on it has its label")) == 1
+    app.selectbox(key="learning_training").set_value("mini-gpt").run()
+    assert not app.exception and address_of(app)["learning_training"] == "mini-gpt"
+    names, _ = curves(app)
+    assert "Induction head" in names and "BLEU en→zh" not in names
+    assert {*app.dataframe[0].value["label"]} == {"Induction head", "Previous token head"}
+
+
+def test_a_moment_that_is_looked_at_is_a_line(new_app, monkeypatch):
+    monkeypatch.setattr(history, "MODEL", "mini-gpt@6")
+    app = new_app(page=PAGE, learning_view="history")
+    assert app.selectbox(key="learning_training").value == "mini-gpt" and curves(app)[1] == {297}
+    app.selectbox(key="learning_training").set_value("en-zh").run()
+    assert not curves(app)[1], "a moment of another training"
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A model of one's own with three moments, whose heads nobody has scored."""
+    folder, bundled = tmp_path / "mine", folder_of("mini-gpt")
+    (folder / "moments").mkdir(parents=True)
+    for name in ("model.safetensors", "tokenizer.json", "moments/step-0000767.z"):
+        os.symlink(bundled / name, folder / name)
+    told = json.loads((bundled / "moments" / "moments.json").read_text(encoding="utf-8"))
+    told["moments"] = [told["moments"][each] for each in (0, 7, 9)]
+    (folder / "moments" / "moments.json").write_text(json.dumps(told), encoding="utf-8")
+    monkeypatch.setenv("VISFORMER_MODELS", str(folder))
+    return folder
+
+
+def test_the_heads_of_another_history_are_scored_on_request(new_app, kept):
+    app = new_app(page=PAGE, learning_view="history", learning_training="mine")
+    assert curves(app)[0] == ["loss on held-out text"] and not app.dataframe
+    assert len(captions(app, "The heads of this history have not been scored yet")) == 1
+    button(app, "Score the heads").click().run()
+    assert not app.exception
+    assert "Induction head" in curves(app)[0] and not captions(app, "The heads of this history")
+    assert {*app.dataframe[0].value["step"]} == {5135}, "since no moment between 767 and the last one was kept"
+
+
+def test_a_history_that_cannot_be_read_is_told_without_its_path(new_app, kept):
+    (kept / "moments" / "step-0000767.z").unlink()
+    (kept / "moments" / "step-0000767.z").write_bytes(b"damaged")
+    app = new_app(page=PAGE, learning_view="history", learning_training="mine")
+    button(app, "Score the heads").click().run()
+    assert not app.exception
+    (said,) = [each.value for each in app.text if "step-0000767.z" in each.value]
+    assert str(kept.parent) not in said

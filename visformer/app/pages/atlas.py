@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.analysis.atlas import bundled_names, roles, similar_heads
+from visformer.analysis.known_heads import LABELS
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.serving.models import MODEL, offered
@@ -30,7 +31,7 @@ from visformer.pictures.atlas import (
     alike,
     shown,
 )
-from visformer.pictures.heads import LABELS, place_of
+from visformer.pictures.heads import place_of
 from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS

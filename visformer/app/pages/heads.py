@@ -15,14 +15,14 @@ from visformer.analysis.effects.head_effects import (
     told_from_zero,
 )
 from visformer.analysis.effects.sentences import Sentences
-from visformer.analysis.known_heads import LEAST
+from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, measured, page, selection
 from visformer.app.session.measured import Table
 from visformer.app.widgets import controls, downloads, long_run, sentence_list, tables, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.i18n import paragraph
-from visformer.pictures.heads import EFFECT, KNOWN, LABELS, METHODS, PRUNED, RANKED, labelled, place_of
+from visformer.pictures.heads import EFFECT, KNOWN, METHODS, PRUNED, RANKED, labelled, place_of
 from visformer.pictures.registry.picture import Picture
 from visformer.system.progress import report
 from visformer.trace.stacks import STACKS

@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.analysis.known_heads import LEAST
+from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.errors import N_
-from visformer.pictures.heads import LABELS, METHODS
+from visformer.pictures.heads import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # numpy
 
     from visformer.trace import Trace
 
-_FORMULAS = ("lab_", "positions_", "atlas_")
+_FORMULAS = ("lab_", "positions_", "atlas_", "history_")
 """Prefixes of the keys of pictures that show a formula, or numbers of their own, not those of the visitor's model."""
 
 _CONTENTS: dict[Kind, str] = {

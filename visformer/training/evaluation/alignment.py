@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.adapters.own import Translator
-from visformer.analysis.heads import row_entropy, same_place
+from visformer.analysis.heads import row_entropy
 from visformer.analysis.word_alignment import READINGS, Aligned, Candidates, Links, by_words, error_rate, head_names
 from visformer.training import grammar
 from visformer.training.supplement import read_rows
@@ -92,7 +92,7 @@ def align(model: Translator, gold: Sequence[Aligned], *, to: str) -> dict[str, A
         "pairs": len(gold),
         **{reading: heads.chosen_and_scored() for reading, heads in heads_by_reading(model, gold, to=to).items()},
         "uniform": rate(*(pair.hits.mean(axis=1).sum() for pair in gold)),
-        "diagonal": rate(*(_diagonal(pair) for pair in gold)),
+        "diagonal": rate(*(pair.diagonal for pair in gold)),
         "best possible": rate(*(pair.hits.max(axis=1).sum() for pair in gold)),
     }
 
@@ -120,9 +120,3 @@ def forced_pattern(model: Translator, pair: Aligned, *, to: str) -> NDArray[np.f
     """Return the cross-attention of a pair whose target is forced: (layer, head, tgt token, src token)."""
     trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
     return trace.stack("decoder", "cross_attn")
-
-
-def _diagonal(pair: Aligned) -> int:
-    """Return the hits of linking each target word to the source word at the same relative position."""
-    n = len(pair.target)
-    return int(pair.hits[np.arange(n), same_place(n, len(pair.source))].sum())
