@@ -59,7 +59,8 @@ def draw(
         options: such as ``stack="decoder.self_attn"``; layers, heads and tokens count from 0.
 
     Returns:
-        The figure, with hover; ``show()`` or the end of a cell draws it. Of "map" and "history" what the end of a cell draws, live.
+        The figure, with hover; ``show()`` or the end of a cell draws it. Of "map" and "history" what the end of a cell
+        draws, live. :func:`visformer.export.save` writes both to a file.
 
     Raises:
         VisformerError: the name or an option is unknown, or the source cannot provide what the picture needs.

@@ -85,7 +85,8 @@ def load(
     require_name(name)
     model = _load(name, chosen, device=device, dtype=dtype)
     if moment is not None:
-        model.info = replace(model.info, name=f"{called(folder_of(name))}@{moment}", moment=moment)
+        source = model.info.source if name in BUNDLED else str(folder_of(name))
+        model.info = replace(model.info, name=f"{called(folder_of(name))}@{moment}", moment=moment, source=source)
     return model
 
 

@@ -150,8 +150,8 @@ FORMATS = (
         "text/html",
         "page",
         N_(
-            "the explorer with all heads, two that are linked, the explorer at every moment of a training, or the whole "
-            "model, in one file: opens from disk, loads nothing, light or dark as the viewer prefers"
+            "the explorer with all heads, two that are linked, one at every moment of a training, or the whole model, "
+            "in one file: opens from disk, loads nothing, light or dark as the viewer prefers"
         ),
         _page,
         {

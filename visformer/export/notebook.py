@@ -99,8 +99,8 @@ def explorer(
     how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
     if not wrong:
         _, wrong = replace(place, order=how.order).fitting(trace)
-    for field, reason in wrong.items():
-        raise TraceError(N_("{name} is {given!r}: {reason}"), name=field, given=texts[field], reason=reason)
+    for name, reason in wrong.items():
+        raise TraceError(N_("{name} is {given!r}: {reason}"), name=name, given=texts[name], reason=reason)
     chosen = replace(
         how,
         stack=place.stack,

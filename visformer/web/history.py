@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from visformer.adapters.history import model_of
 from visformer.errors import N_, BudgetError
 from visformer.pictures.attention import History, step_of, told
 from visformer.pictures.style.theme import visible
@@ -74,7 +75,8 @@ def history_page(
                 limit=limits.size(limit),
             )
         messages |= {f"moment-{at}": first, f"moment-{at}-rest": rest}
-    body = f'{heading_of(last)}<div class="vf-root vf-history"></div><div class="vf-host"></div>'
+    heading = heading_of(last, model_of(str(last.meta.get("model") or ""))[0])
+    body = f'{heading}<div class="vf-history"></div><div class="vf-host"></div>'
     style, source = stylesheet("saved/history.css"), str(last.meta.get("source") or title_of(last))
     return document(source, lang, body, messages, host="saved/history.js", style=style, about=last.about)
 

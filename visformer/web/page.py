@@ -192,9 +192,9 @@ def title_of(trace: Trace) -> str:
     return " → ".join(filter(None, sentences)) or " ".join(tokens)
 
 
-def heading_of(trace: Trace) -> str:
-    """Return the title and the model as HTML."""
-    model = str(trace.meta.get("model") or "")
+def heading_of(trace: Trace, model: str = "") -> str:
+    """Return the title and the name of the model, by default that of the Trace, as HTML."""
+    model = model or str(trace.meta.get("model") or "")
     return f'<h1 dir="auto">{escape(title_of(trace))}{f" <small>{escape(model)}</small>" if model else ""}</h1>\n'
 
 

@@ -7,6 +7,7 @@ import { followTheme } from "./theme.js"
 
 const PACE = 1200 // milliseconds for which each moment is shown while it plays
 const OTHERS = 3 // likely tokens below the one that follows
+const LEAST = 0.001
 const OWN_KEYS = "button, a, select, input:not([type=range])" // what Space presses itself
 const isWhole = window.parent === window // in a notebook, keys and the address are the notebook's
 
@@ -21,11 +22,11 @@ const slider = part(controls, "input", "scrub", { type: "range", min: 0, max: la
 const on = button(controls, "turn", () => turn(1), "›")
 const player = button(controls, "turn", () => play(!playing))
 const said = part(controls, "span", "said", { role: "status" })
+part(bar, "p", "about").textContent = text.predicted
 const written = part(bar, "div", "written", { role: "img", tabindex: 0 })
 Object.assign(back, { title: text.back, ariaLabel: text.back })
 Object.assign(on, { title: text.on, ariaLabel: text.on })
-written.hidden = !moments.some(({ steps }) => steps.length)
-written.title = text.predicted
+for (const element of [written, written.previousSibling]) element.hidden = !moments.some(({ steps }) => steps.length)
 
 let [at, playing, view, selected] = [-1, null, null, null]
 
@@ -62,21 +63,21 @@ function writeTokens(steps) {
     return column
   })
   written.replaceChildren(...columns)
-  const spell = ({ next, following }) => `${next} ${percent(following)}`
-  written.setAttribute("aria-label", `${text.predicted}: ${steps.map(spell).join(", ")}`)
+  written.setAttribute("aria-label", `${text.predicted}: ${steps.map(({ next, following }) => `${next} ${spell(following)}`).join(", ")}`)
 }
 
 function line(column, token, share) {
   const row = part(column, "div", "likely")
   row.style.setProperty("--share", share ?? 0)
   part(row, "bdi", "likely-token").textContent = token
-  part(row, "span", "likely-share").textContent = percent(share)
+  part(row, "span", "likely-share").textContent = spell(share)
   return row
 }
 
-function percent(share) {
-  if (share === null) return ""
-  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`
+/** Write a probability as the pages do, see pictures/style/numbers.py. */
+function spell(share) {
+  if (!share) return share === 0 ? "0" : ""
+  return share < LEAST ? `<${LEAST}` : share.toFixed(3)
 }
 
 function turn(by) {
