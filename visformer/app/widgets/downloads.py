@@ -59,10 +59,9 @@ def attention(trace: "Trace") -> None:
 def _offer_history(start: Mapping[str, Any]) -> None:
     """Offer the explorer at every moment of the model's training; ``start``: its initial selection."""
     _, name = boxes.gettext(), model_of(boxes.model() or MODEL)[0]
-    n, key = len(figures_of(name)), "history"
-    if not n:
+    if not figures_of(name):
         return
-    st.caption(_("The same at {n} moments of its training, with a slider; it takes some seconds:").format(n=n))
+    key = "history"
     given = (name, boxes.source(), boxes.target())
     make = made(
         partial(history_file, *given, start=start, language=boxes.language()),
@@ -70,8 +69,9 @@ def _offer_history(start: Mapping[str, Any]) -> None:
         place=key,
         models=(name, moment_name(name, 0)),  # the moments are loaded one by one
     )
-    button = _("HTML, its training")
-    st.download_button(button, make, f"{file_name(key)}.html", "text/html", key=key, on_click="ignore")
+    (item,) = (item for item in FORMATS if key in item.offers)
+    button, tooltip = _("HTML, its training"), _(item.offers[key])
+    st.download_button(button, make, file_name(key) + item.ending, item.mime, key=key, help=tooltip, on_click="ignore")
     tell(key, st)
 
 
