@@ -59,7 +59,8 @@ def draw(
         options: such as ``stack="decoder.self_attn"``; layers, heads and tokens count from 0.
 
     Returns:
-        The figure, with hover; ``show()`` or the end of a cell draws it. Of "map" what the end of a cell draws, live.
+        The figure, with hover; ``show()`` or the end of a cell draws it. Of "map" and "history" what the end of a cell
+        draws, live. :func:`visformer.export.save` writes both to a file.
 
     Raises:
         VisformerError: the name or an option is unknown, or the source cannot provide what the picture needs.
@@ -67,16 +68,16 @@ def draw(
     from visformer.i18n import translations
     from visformer.panel import one_by_one
     from visformer.pictures.charts.panels import matrix
-    from visformer.pictures.map import WholeModel
     from visformer.pictures.registry.picture import is_figure
     from visformer.pictures.registry.picture import picture as registered
 
     words: dict[str, Any] = {"theme": theme, "gettext": translations(lang).gettext}
-    drawn = registered(picture).make(source_of(source, text, target, **words), options)
-    if isinstance(drawn, WholeModel):
-        from visformer.export.notebook import whole_model
+    declared = registered(picture)
+    drawn = declared.make(source_of(source, text, target, **words), options)
+    if declared.live:
+        from visformer.export.notebook import live
 
-        return whole_model(drawn, lang=lang)
+        return live(drawn, lang=lang)  # type: ignore[arg-type]
     return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)  # type: ignore[arg-type]
 
 
@@ -104,7 +105,7 @@ def source_of(
         return Source(record=lambda _: source, stacks=held or Source.stacks, **look)
 
     from visformer.adapters.bundled import BUNDLED
-    from visformer.adapters.history import steps
+    from visformer.adapters.history import figures_of
     from visformer.adapters.load import load, untrained
 
     @cache
@@ -132,6 +133,7 @@ def source_of(
         name = model if model is not None else _name_of(source) if moment is not None else None
         used = source if name is None else load(name, moment=moment)
         second: dict[str, Any] = {"pair" if used.info.kind == "encoder" else "target": written}
+        second["to"] = to if model is None else None
         trace: Trace = used.trace(other, edits=edits, record=used.available(record), **second)
         return trace
 
@@ -141,7 +143,7 @@ def source_of(
         read=cache(read),
         measure=measure,
         models=BUNDLED,
-        moments=lambda: steps(_name_of(source)),
+        moments=lambda: figures_of(_name_of(source)),
         untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,

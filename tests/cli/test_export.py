@@ -100,7 +100,7 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
 TRAINED = {
     "patching": "en-zh",
     "parts": "mini-gpt",
-    **dict.fromkeys(("compare-models", "matched-heads", "compare-moments"), "mini-gpt"),
+    **dict.fromkeys(("compare-models", "matched-heads", "compare-moments", "history"), "mini-gpt"),
 }
 """Pictures that an untrained post-norm model does not have: there are no pairs for it, no path adds linearly, and it
 has no second training and no other moment."""
@@ -122,8 +122,8 @@ def tiny_source():
     return Source(
         record=lambda record: model.trace("I", "我", record=("*",)),
         speak=lambda **settings: model.translate("I", **settings),
-        read=lambda text, target=None, *, model=None, moment=None, edits=(): own.trace(text, target, edits=edits),
-        moments=lambda: (0, 10),
+        read=lambda text, target=None, *, edits=(), **_: own.trace(text, target, edits=edits),
+        moments=lambda: ({"step": 0}, {"step": 10}),
         untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
         measure=measure,
         d_model=model.info.d_model,

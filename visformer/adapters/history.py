@@ -199,12 +199,17 @@ def _logged(state: dict[str, Any], step: int) -> dict[str, float]:
     return figures
 
 
-def steps(name: str) -> tuple[int, ...]:
-    """Return the step of the optimizer at each moment of a model's training, the first one first; none: not kept."""
+def figures_of(name: str) -> tuple[dict[str, float], ...]:
+    """Return what is known of each moment of a model's training, the first one first; none: not kept."""
     try:
-        return tuple(int(moment.figures["step"]) for moment in history(model_of(name)[0]))
+        return tuple(moment.figures for moment in history(model_of(name)[0]))
     except CheckpointError:
         return ()
+
+
+def steps(name: str) -> tuple[int, ...]:
+    """Return the step of the optimizer at each moment of a model's training, the first one first; none: not kept."""
+    return tuple(int(figures["step"]) for figures in figures_of(name))
 
 
 @contextmanager

@@ -84,6 +84,8 @@ def load(
         return broken(name, cast(OwnModel, load(base_of(name), device=device, dtype=dtype)))
     require_name(name)
     model = _load(name, chosen, device=device, dtype=dtype)
+    if chosen.folder != folder_of(name):  # one of a folder of transformers', which its other moments are found by
+        model.info = replace(model.info, source=str(folder_of(name)))
     if moment is not None:
         model.info = replace(model.info, name=f"{called(folder_of(name))}@{moment}", moment=moment)
     return model

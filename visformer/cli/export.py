@@ -221,6 +221,7 @@ def export(
       visformer export "I went to school." -o heads.png --stack cross --theme dark
       visformer export "I went to school." -o arcs.svg --stack cross --layer 3 --head 4 --view arcs
       visformer export "I went to school." -o map.html --picture map --stack cross --layer 3 --head 4
+      visformer export "I went to school." -o history.html --picture history --stack cross --layer 3 --head 4
       visformer export "I went to school." -o stream.png --picture stream --stack decoder
       visformer export "I went to school." -o beams.svg --picture beams --beams 6
       visformer export "I went to school." -o growing.svg --picture growing --layer 3 --step 2
@@ -245,7 +246,7 @@ def export(
     out = sentences.files(out, text, ".html" if declared is None or declared.live else ".svg")
     format = _BY_ENDING[out.suffix.lower()]
     if declared is not None and declared.live and "model" not in format.offers:
-        told = f"--picture {picture} is drawn by a browser: -o {out.stem}.html, whose buttons save PNG, SVG and video."
+        told = f"--picture {picture} is drawn by a browser: -o {out.stem}.html, whose buttons save other kinds."
         raise click.UsageError(told)
     _refuse_unused_source(given, declared, format)
     _refuse_unused(given, declared, format, view)

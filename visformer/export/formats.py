@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # numpy
     from visformer.export.attention import View
     from visformer.panel import Panel
 
-Kind = Literal["trace", "pair", "panels", "figure", "model"]
+Kind = Literal["trace", "pair", "panels", "figure", "model", "history"]
 """What is exported: a Trace; two that are compared; panels, of which a nested list is stacked; a figure of curves, bars
-or a tree; or what the whole model is drawn from."""
+or a tree; what the whole model is drawn from; or a sentence at every moment of a training."""
 
 Content = Literal["page", "picture", "numbers"]
 """What a file holds. Only a picture has a theme."""
@@ -70,6 +70,8 @@ def _page(kind: Kind, what: Any, how: Options) -> str:
         return export.model_page(what.trace, focus=Focus(*what.head), lang=how.lang, gettext=how.gettext)
     if kind == "pair":
         return export.pair_page(what, gettext=how.gettext, lang=how.lang, start=how.start)
+    if kind == "history":
+        return export.history_page(what, gettext=how.gettext, lang=how.lang, start=how.start)
     from visformer.export.attention import selected
 
     start = how.start
@@ -148,14 +150,17 @@ FORMATS = (
         "text/html",
         "page",
         N_(
-            "the explorer with all heads, two that are linked, or the whole model, in one file: opens from disk, loads "
-            "nothing, light or dark as the viewer prefers"
+            "the explorer with all heads, two that are linked, one at every moment of a training, or the whole model, "
+            "in one file: opens from disk, loads nothing, light or dark as the viewer prefers"
         ),
         _page,
         {
             "trace": N_("The explorer in one file that works offline"),
             "pair": N_("Both explorers, linked, in one file that works offline"),
             "model": N_("The whole model, which plays, in one file that works offline"),
+            "history": N_(
+                "The explorer at every moment of the training, with a slider, in one file that works offline"
+            ),
         },
     ),
     Format(

@@ -1,17 +1,19 @@
-"""The explorer and the whole model as the output of a notebook cell."""
+"""The explorer, also at every moment of a training, and the whole model as the output of a notebook cell."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
 from visformer.i18n import languages, translations
+from visformer.pictures.attention import History
 from visformer.pictures.map import WholeModel
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
 from visformer.web.chunks import Focus
+from visformer.web.history import history_frame
 from visformer.web.page import frame, model_frame
 from visformer.web.selection import Selection
 
@@ -22,9 +24,11 @@ class Explorer:
 
     Args:
         html: an iframe with the script and the numbers; it needs no network.
+        drawn: what it shows, which :func:`visformer.export.save` writes to a file.
     """
 
     html: str
+    drawn: Trace | WholeModel | History = field(repr=False)
 
     def __repr__(self) -> str:
         return f"Explorer({len(self.html):,} bytes)"
@@ -95,8 +99,8 @@ def explorer(
     how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
     if not wrong:
         _, wrong = replace(place, order=how.order).fitting(trace)
-    for field, reason in wrong.items():
-        raise TraceError(N_("{name} is {given!r}: {reason}"), name=field, given=texts[field], reason=reason)
+    for name, reason in wrong.items():
+        raise TraceError(N_("{name} is {given!r}: {reason}"), name=name, given=texts[name], reason=reason)
     chosen = replace(
         how,
         stack=place.stack,
@@ -109,18 +113,21 @@ def explorer(
         hiding=hiding,
         renormalising=renormalising,
     )
-    return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang))
+    return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang), trace)
 
 
-def whole_model(drawn: WholeModel, *, lang: str = "en") -> Explorer:
-    """Show the whole model in a notebook.
+def live(drawn: WholeModel | History, *, lang: str = "en") -> Explorer:
+    """Show in a notebook what a browser draws: the whole model, or the explorer at every moment of a training.
 
     Raises:
-        TraceError: the Trace has no attention.
+        TraceError: there is no attention.
         BudgetError: there are more weights than can be shown.
     """
     _require_language(lang)
-    return Explorer(model_frame(drawn.trace, focus=Focus(*drawn.head), gettext=translations(lang).gettext, lang=lang))
+    words: dict[str, Any] = {"gettext": translations(lang).gettext, "lang": lang}
+    if isinstance(drawn, History):
+        return Explorer(history_frame(drawn, **words), drawn)
+    return Explorer(model_frame(drawn.trace, focus=Focus(*drawn.head), **words), drawn)
 
 
 def _require_language(lang: str) -> None:

@@ -9,6 +9,7 @@ from visformer.export.attention import View
 from visformer.export.formats import FORMATS, Kind, Options
 from visformer.i18n import languages, translations
 from visformer.panel import Panel
+from visformer.pictures.attention import History
 from visformer.pictures.map import WholeModel
 from visformer.pictures.registry.picture import is_figure
 from visformer.pictures.style.theme import Theme
@@ -34,8 +35,9 @@ def save(
     """Write a file in one of the formats of docs/export.md; its ending, such as .html, .svg or .csv, selects which.
 
     Args:
-        what: a Trace; a panel or several; a figure of curves or bars of :mod:`visformer.figures`; or the whole model.
-        path: the file. Not every format fits: .html takes a Trace or the whole model, .safetensors no figure.
+        what: a Trace; a panel or several; a figure of curves or bars of :mod:`visformer.figures`; or what a browser
+            draws, such as the result of ``vf.figures.map`` or ``vf.figures.history``.
+        path: the file. Not every format fits: .html takes a Trace or what a browser draws, .safetensors no figure.
         stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first in the Trace.
         layer: from 0; with ``head`` the picture shows this head, without both all heads.
         head: from 0.
@@ -57,7 +59,8 @@ def save(
     if gettext is None and lang not in languages():
         known = ", ".join(languages())
         raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
-    kinds: dict[type, Kind] = {Trace: "trace", WholeModel: "model"}
+    what = getattr(what, "drawn", what)  # the output of a notebook cell
+    kinds: dict[type, Kind] = {Trace: "trace", WholeModel: "model", History: "history"}
     kind = kinds.get(type(what)) or ("figure" if is_figure(what) else "panels")
     formats = {item.ending: item for item in FORMATS if kind in item.offers}
     if path.suffix.lower() not in formats:

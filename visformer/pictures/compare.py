@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from visformer.adapters.bundled import GPT, TRANSLATOR
+from visformer.adapters.bundled import GPT
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel
+from visformer.pictures.attention import moments_of
 from visformer.pictures.comparing import carried
 from visformer.pictures.comparing.matching import all_pairs, both, matches, similarities
 from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
@@ -115,16 +116,13 @@ def _models(setting: Setting) -> Sides:
 
 
 def _moments(setting: Setting) -> Sides:
-    steps = setting.source.moments()
+    steps = [f"{int(moment['step']):,}" for moment in moments_of(setting)]
     a, b = setting["moment"], setting["other_moment"]
-    if not steps:
-        told = N_("No moments of this model's training were kept; those of {names} were.")
-        raise TraceError(told, names=", ".join((TRANSLATOR, GPT)))
     text, target = _source(setting), forced(setting.patterns)
     first, second = (setting.source.read(text, target, moment=moment) for moment in (a, b))
-    note = setting.gettext(_STEPS).format(a=f"{steps[a]:,}", b=f"{steps[b]:,}")
+    note = setting.gettext(_STEPS).format(a=steps[a], b=steps[b])
     titled = setting.gettext(N_("step {step} of the training"))
-    titles = (titled.format(step=f"{steps[a]:,}"), titled.format(step=f"{steps[b]:,}"))
+    titles = (titled.format(step=steps[a]), titled.format(step=steps[b]))
     return Sides(first, second, titles, note=note)
 
 

@@ -130,7 +130,7 @@ def pack_map(
     header = {
         **heads_of(trace, numbers, gettext, focus, focus_bytes=FOCUS_BYTES),
         "columns": [_column(trace, stack, layers, numbers, gettext) for stack, layers in stacks.items() if layers],
-        "steps": _steps(trace),
+        "steps": predicted(trace),
         "forced": bool(trace.meta.get("forced")),
         "asks": gettext(asked) if asked else "",
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
@@ -179,7 +179,8 @@ def _strip(name: str, rows: NDArray[np.floating], numbers: Numbers) -> dict[str,
     }
 
 
-def _steps(trace: Trace) -> list[Mapping[str, Any]]:
+def predicted(trace: Trace) -> list[Mapping[str, Any]]:
+    """Return what each row of the decoder predicts: its likeliest tokens, and how likely the one that follows was."""
     return [
         {
             "tokens": [visible(token) for token in step.tokens],

@@ -24,6 +24,7 @@ Kind = Literal[
     "map",
     "place",
     "learning",
+    "history",
     "presentation",
     "lesson",
     "here",

@@ -54,23 +54,23 @@ def page(
         TraceError: no attention was recorded.
         BudgetError: there are more weights than can be shown at all.
     """
-    _require_attention(trace)
+    require_attention(trace)
     focus = focus_from(start)
-    held, n_heads = _held(trace, focus, limit)
+    exact, n_heads = held(trace, focus, limit)
     limit = max(limit, RESIDENT_BYTES)
     messages = {
         "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
-        "weights": pack_rest(trace, focus=focus, wanted=held),
+        "weights": pack_rest(trace, focus=focus, wanted=exact),
     }
     note = ""
-    if len(held) < n_heads:
+    if len(exact) < n_heads:
         sentence = gettext(
             N_("{held} of {all} heads have exact numbers here (up to {limit:.1f} MB); the others are coarse.")
         )
-        note = f"<p>{escape(sentence.format(held=len(held), all=n_heads, limit=limit / 1e6))}</p>\n"
-    above = _heading(trace) if heading else ""
+        note = f"<p>{escape(sentence.format(held=len(exact), all=n_heads, limit=limit / 1e6))}</p>\n"
+    above = heading_of(trace) if heading else ""
     body = f'{above}{note}<div class="vf-host"></div>'
-    return document(_title(trace), lang, body, messages, about=trace.about)
+    return document(title_of(trace), lang, body, messages, about=trace.about)
 
 
 def pair_page(
@@ -99,7 +99,7 @@ def pair_page(
     """
     common(sides)
     focus = focus_from(start)
-    wanted = [_held(trace, focus, limit)[0] for trace in (sides.first, sides.second)]
+    wanted = [held(trace, focus, limit)[0] for trace in (sides.first, sides.second)]
     first, second = pack_rests(sides, focus=focus, wanted=wanted)
     messages = {
         "picture": pack_pair(sides, gettext=gettext, lang=lang, start=start, focus=focus),
@@ -111,14 +111,19 @@ def pair_page(
     return document(title, lang, body, messages, host="saved/pair.js", style=style, about=sides.first.about)
 
 
-def _held(trace: Trace, focus: Focus | None, limit: int) -> tuple[list[str], int]:
+def held(trace: Trace, focus: Focus | None, limit: int) -> tuple[list[str], int]:
     """Return the heads of which a page holds exact weights, those nearest to the focus, and how many there are."""
     heads = dict(_nearest(trace, focus))
     held = max(1, sum(size <= max(limit, RESIDENT_BYTES) for size in accumulate(heads.values())))
     return [*heads][:held], len(heads)
 
 
-def _require_attention(trace: Trace) -> None:
+def require_attention(trace: Trace) -> None:
+    """Refuse a Trace without attention.
+
+    Raises:
+        TraceError: it has none.
+    """
     if not any(stack.in_trace(trace) for stack in STACKS):
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
 
@@ -129,18 +134,19 @@ def frame(trace: Trace, **how: Any) -> str:
     Raises:
         VisformerError: as :func:`page`.
     """
-    return _framed(trace, page(trace, limit=RESIDENT_BYTES, heading=False, **how))
+    return framed(trace, page(trace, limit=RESIDENT_BYTES, heading=False, **how))
 
 
 def model_frame(trace: Trace, **look: Any) -> str:
     """Render :func:`model_page` as the output of a notebook cell."""
-    return _framed(trace, model_page(trace, heading=False, **look))
+    return framed(trace, model_page(trace, heading=False, **look))
 
 
-def _framed(trace: Trace, inside: str) -> str:
+def framed(trace: Trace, inside: str) -> str:
+    """Return a page as the output of a notebook cell."""
     return (
         f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
-        f'title="{escape(_title(trace))}"></iframe>'
+        f'title="{escape(title_of(trace))}"></iframe>'
     )
 
 
@@ -160,11 +166,11 @@ def model_page(trace: Trace, *, lang: str = "en", heading: bool = True, **look: 
         TraceError: no attention was recorded.
         BudgetError: there are more weights than can be shown at all.
     """
-    _require_attention(trace)
-    above = _heading(trace) if heading else ""
+    require_attention(trace)
+    above = heading_of(trace) if heading else ""
     messages: Mapping[str, bytes | None] = {"model": pack_map(trace, lang=lang, **look)}
     style, body = stylesheet("map/map.css"), f'{above}<div class="vf-host"></div>'
-    return document(_title(trace), lang, body, messages, host="saved/map.js", style=style, about=trace.about)
+    return document(title_of(trace), lang, body, messages, host="saved/map.js", style=style, about=trace.about)
 
 
 def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
@@ -179,15 +185,17 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
                 yield f"{stack.name}/{layer}/{head}", each * pattern.size
 
 
-def _title(trace: Trace) -> str:
+def title_of(trace: Trace) -> str:
+    """Return the sentence and its target, or the tokens."""
     sentences = [str(trace.meta.get(name) or "") for name in ("source", "target")]
     tokens = trace.tokens.get("src") or trace.tokens.get("tgt") or ()
     return " → ".join(filter(None, sentences)) or " ".join(tokens)
 
 
-def _heading(trace: Trace) -> str:
-    model = str(trace.meta.get("model") or "")
-    return f'<h1 dir="auto">{escape(_title(trace))}{f" <small>{escape(model)}</small>" if model else ""}</h1>\n'
+def heading_of(trace: Trace, model: str = "") -> str:
+    """Return the title and the name of the model, by default that of the Trace, as HTML."""
+    model = model or str(trace.meta.get("model") or "")
+    return f'<h1 dir="auto">{escape(title_of(trace))}{f" <small>{escape(model)}</small>" if model else ""}</h1>\n'
 
 
 def document(

@@ -11,6 +11,8 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.lookup import require_model
 from visformer.errors import CheckpointError
+from visformer.figures import source_of
+from visformer.pictures.attention import HISTORY
 
 STEPS = (50, 500, 1000)  # as text, 1000 would come first
 
@@ -55,6 +57,13 @@ def test_a_moment_is_the_checkpoint_of_its_step(out, moment, step):
     theirs = tiny_module("gpt2", seed=step)
     assert all(torch.equal(p, q) for p, q in zip(model.module.parameters(), theirs.parameters(), strict=True))
     assert model.trace("I went").meta["moment"] == moment % 3
+
+
+@pytest.mark.parametrize("moment", [None, 0])
+def test_the_history_is_found_from_any_of_its_moments(out, moment):
+    history = HISTORY.make(source_of(vf.load(out, moment=moment), "I went"))
+    assert [trace.meta["moment"] for trace in history.traces] == [0, 1, 2]
+    assert tuple(figures["step"] for figures in history.figures) == STEPS
 
 
 def test_a_folder_that_holds_only_checkpoints_is_the_last_of_them(out):

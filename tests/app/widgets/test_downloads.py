@@ -39,9 +39,20 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     monkeypatch.setattr(html, "page", lambda *_, **__: pytest.fail("made before it was requested"))
     app = new_app(lang="zh")
     assert offered(app) == []
-    assert open_export(app, "attention") == formats("trace")
+    assert open_export(app, "attention") == [*formats("trace"), "HTML（训练历程）"]
     numbers = "、".join(formats("trace", "numbers"))
     assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
+
+
+def test_the_explorer_at_every_moment_is_made_where_the_moments_were_kept(new_app, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(downloads, "made", lambda make, **how: asked.update({how["place"]: make}) or (lambda: b""))
+    app = new_app(model="mini-gpt@3", q="The boat was late.", layer="2", head="5", lang="zh")
+    assert open_export(app, "attention")[-1] == "HTML（训练历程）"
+    page = asked["history"]().decode()
+    assert page.count(' id="moment-') == 10
+    assert "<small>mini-gpt</small>" in page and '<html lang="zh">' in page
+    assert "HTML, its training" not in open_export(new_app(model="untrained-16x2-enc1-dec1-ff32"), "attention")
 
 
 def test_the_whole_model_is_offered_as_a_page_that_plays(new_app):
@@ -53,7 +64,8 @@ def test_the_whole_model_is_offered_as_a_page_that_plays(new_app):
 def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch):
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
-    assert open_export(app, "attention") == [one.name for one in FORMATS if one.offers.get("trace") and not one.limited]
+    unlimited = [one.name for one in FORMATS if one.offers.get("trace") and not one.limited]
+    assert open_export(app, "attention") == [*unlimited, "HTML, its training"]
     [text] = [caption for caption in captions(app) if "too many for CSV" in caption]
     limited = " and ".join(one.name for one in FORMATS if one.limited)
     assert f"{limited}, which hold up to 10. safetensors holds all of them" in text

@@ -142,6 +142,19 @@ def spoken(source: str) -> str:
     return str(model(TRANSLATOR).trace(source).meta["target"])
 
 
+def history_file(name: str, source: str, target: str | None, *, start: Mapping[str, Any], language: str) -> bytes:
+    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.history`."""
+    from visformer.export.formats import Options, file_of
+    from visformer.figures import source_of
+    from visformer.pictures.attention import HISTORY
+
+    used = model(name)
+    second = {"pair" if used.info.kind == "encoder" else "target": target}
+    head = {place: start[place] for place in ("stack", "layer", "head")}
+    history = HISTORY.make(source_of(used, source, **second), head)
+    return file_of("HTML", "history", history, Options(start=start, lang=language))
+
+
 class Limited:
     """A model for a lesson's pictures, with the limits of the pages."""
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.adapters.history import Moment, history, model_of, moment_name
+from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.errors import N_, VisformerError
+from visformer.pictures.attention import step_of, told
 
 HAS_MOVED = Slot("timeline_moved", False)
 """Whether this run shows another moment than the last: it renames the entry of the browser's history."""
@@ -16,18 +16,11 @@ HAS_MOVED = Slot("timeline_moved", False)
 _IS_OPEN = Slot("timeline", False)
 _SLIDER: Slot[int] = Slot("timeline_moment", 0)
 _BACK, _ON = "timeline_back", "timeline_on"
-_KNOWN = {
-    "loss": N_("loss {value:.2f}"),
-    "bleu_en_zh": N_("BLEU to Chinese {value:.1f}"),
-    "bleu_zh_en": N_("to English {value:.1f}"),
-    "aer_en_zh": N_("alignment error {value:.2f}"),
-    "induction": N_("induction {value:.2f}"),
-}
 
 
 def switch() -> None:
     """Draw the switch that opens the slider, where the model's history was kept."""
-    _, moments = boxes.gettext(), _moments()
+    _, moments = boxes.gettext(), figures_of(_model())
     if not moments:
         return
     if model_of(_model())[1] is not None:
@@ -38,13 +31,13 @@ def switch() -> None:
 
 def draw() -> None:
     """Draw the slider, if it is open, with what is known of the moment that is shown."""
-    _, moments = boxes.gettext(), _moments()
+    _, moments = boxes.gettext(), figures_of(_model())
     at = model_of(_model())[1]
     if not moments or (at is None and not _IS_OPEN.get()):
         return
     last = len(moments) - 1
     at = last if at is None else at
-    steps = [f"{_step(moment):,}" for moment in moments]
+    steps = [f"{int(moment['step']):,}" for moment in moments]
     _SLIDER.set(at)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="timeline_row"):
         st.button("‹", key=_BACK, help=_("The moment before (,)"), disabled=not at, on_click=_turn, args=(at - 1,))
@@ -57,42 +50,24 @@ def draw() -> None:
             label_visibility="collapsed",
         )
         st.button("›", key=_ON, help=_("The next moment (.)"), disabled=at == last, on_click=_turn, args=(at + 1,))
-        st.caption(" · ".join([said(), *_figures(moments[at])]), width="content")
+        st.caption(" · ".join([said(), *told(moments[at], _)]), width="content")
 
 
 def said() -> str:
     """Return which moment is shown, in words; "" where the slider is closed."""
-    _, at, moments = boxes.gettext(), model_of(_model())[1], _moments()
+    _, at, moments = boxes.gettext(), model_of(_model())[1], figures_of(_model())
     if not moments or (at is None and not _IS_OPEN.get()):
         return ""
-    shown = moments[-1 if at is None else at]
-    return _("Step {step} of {steps}").format(step=f"{_step(shown):,}", steps=f"{_step(moments[-1]):,}")
-
-
-def _figures(moment: Moment) -> list[str]:
-    _ = boxes.gettext()
-    return [_(said).format(value=moment.figures[name]) for name, said in _KNOWN.items() if name in moment.figures]
-
-
-def _step(moment: Moment) -> int:
-    return int(moment.figures["step"])
+    return step_of(moments, -1 if at is None else at, _)
 
 
 def _model() -> str:
     return boxes.model() or MODEL
 
 
-def _moments() -> list[Moment]:
-    """Return the moments of the chosen model's training; none: they were not kept, or its files cannot be read."""
-    try:
-        return history(model_of(_model())[0])
-    except VisformerError:
-        return []
-
-
 def _turn(moment: int) -> None:
     """Show a moment, as a callback; the last one is the model itself."""
-    name, last = model_of(_model())[0], len(_moments()) - 1
+    name, last = model_of(_model())[0], len(figures_of(_model())) - 1
     boxes.MODEL_BOX.set(name if moment == last else moment_name(name, moment))
     _IS_OPEN.set(True)
     HAS_MOVED.set(True)
@@ -101,5 +76,5 @@ def _turn(moment: int) -> None:
 def _close() -> Any:
     """Leave the history for the trained model, as a callback of the switch."""
     if not _IS_OPEN.get():
-        _turn(len(_moments()) - 1)
+        _turn(len(figures_of(_model())) - 1)
         _IS_OPEN.set(False)

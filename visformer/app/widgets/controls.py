@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer import i18n
-from visformer.adapters.history import model_of, moment_name, steps
+from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving import workbench
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL, label, named, offered
@@ -199,7 +199,7 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         read=_read,
         measure=measure,
         models=tuple(map(label, offered())),
-        moments=lambda: steps(boxes.model() or MODEL),
+        moments=lambda: figures_of(boxes.model() or MODEL),
         untrained=untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
         tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],

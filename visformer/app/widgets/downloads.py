@@ -1,15 +1,16 @@
 """The export of a page's pictures. A file is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
+from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.long_work import LONG_WORK
+from visformer.app.serving.long_work import LONG_WORK, history_file
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
 from visformer.app.session.slots import Slot
@@ -52,6 +53,26 @@ def attention(trace: "Trace") -> None:
     with _popover(CANVAS) as is_open:
         if is_open:
             _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
+            _offer_history(start)
+
+
+def _offer_history(start: Mapping[str, Any]) -> None:
+    """Offer the explorer at every moment of the model's training; ``start``: its initial selection."""
+    _, name = boxes.gettext(), model_of(boxes.model() or MODEL)[0]
+    if not figures_of(name):
+        return
+    key = "history"
+    given = (name, boxes.source(), boxes.target())
+    make = made(
+        partial(history_file, *given, start=start, language=boxes.language()),
+        key=(key, *given),
+        place=key,
+        models=(name, moment_name(name, 0)),  # the moments are loaded one by one
+    )
+    (item,) = (item for item in FORMATS if key in item.offers)
+    button, tooltip = _("HTML, its training"), _(item.offers[key])
+    st.download_button(button, make, file_name(key) + item.ending, item.mime, key=key, help=tooltip, on_click="ignore")
+    tell(key, st)
 
 
 def page(pictures: Sequence[tuple[Kind, Any, str]]) -> None:

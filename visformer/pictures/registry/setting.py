@@ -36,7 +36,7 @@ class Source:
             moment=, edits=, record=)``, of this model by default; target: as text or as ids, of an encoder its second
             sentence.
         models: names of the models that ``read`` knows besides this one.
-        moments: returns the steps of the optimizer at the moments of this model's training; none: not kept.
+        moments: returns what is known of each moment of this model's training, such as its "step"; none: not kept.
         edits: changes of the model to compare with it unchanged.
         measure: calls an analysis, a function of a module, with the model, the sentence, its target, and keywords.
         atlas: returns an atlas by its name: of a bundled one, or its path; a page has names of its own.
@@ -54,7 +54,7 @@ class Source:
     speak: Callable[..., Any] = _needs_model
     read: Callable[..., "Trace"] = _needs_model
     models: tuple[str, ...] = ()
-    moments: Callable[[], tuple[int, ...]] = tuple
+    moments: Callable[[], tuple[Mapping[str, float], ...]] = tuple
     edits: tuple[Any, ...] = ()
     measure: Callable[..., Any] = _needs_model
     atlas: "Callable[[str], Atlas]" = _read_atlas
