@@ -61,7 +61,7 @@ def _offer_history(start: Mapping[str, Any]) -> None:
     _, name = boxes.gettext(), model_of(boxes.model() or MODEL)[0]
     if not figures_of(name):
         return
-    key = "history"
+    key: Kind = "history"
     given = (name, boxes.source(), boxes.target())
     make = made(
         partial(history_file, *given, start=start, language=boxes.language()),
