@@ -233,7 +233,9 @@ def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, mes
 @pytest.mark.parametrize(
     ("page", "link"),
     [
-        *((page, {}) for page in ("see/attention", *VIEWS) if page != "measure/atlas"),  # which has no box
+        *(
+            (page, {}) for page in ("see/attention", *VIEWS) if page not in ("measure/atlas", "measure/learning")
+        ),  # no box
         ("see/attention", {"lesson": "attention-in-three-minutes"}),
         ("understand/decoding", {"model": "mini-gpt"}),
     ],

@@ -181,7 +181,7 @@ def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
 
 
 def test_a_moment_that_is_looked_at_is_a_line(new_app, monkeypatch):
-    monkeypatch.setattr(history, "MODEL", "mini-gpt@6")
+    monkeypatch.setattr(history, "model_of", lambda _: ("mini-gpt", 6))
     app = new_app(page=PAGE, learning_view="history")
     assert app.selectbox(key="learning_training").value == "mini-gpt" and curves(app)[1] == {297}
     app.selectbox(key="learning_training").set_value("en-zh").run()
