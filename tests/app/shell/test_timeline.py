@@ -1,5 +1,8 @@
 """The slider over the moments of a model's training: on every page, in links, and for models that have a history."""
 
+import json
+import math
+
 import pytest
 
 import visformer as vf
@@ -125,3 +128,16 @@ def test_a_link_of_a_lesson_may_name_a_moment():
     state, wrong = url_state.read({"model": "en-zh@3"})
     assert (state.model, wrong) == ("en-zh@3", [])
     assert state.fields()["model"] == "en-zh@3"
+
+
+def test_the_curves_have_a_line_at_the_moment_that_is_shown(new_app):
+    app = new_app(text=SENTENCE, model="en-zh@6")
+    assert not app.get("plotly_chart")
+    app.session_state["timeline_curves"] = True
+    app.run()
+    assert not app.exception
+    (chart,) = app.get("plotly_chart")
+    drawn = json.loads(chart.proto.spec)["data"]
+    lines = [trace["x"] for trace in drawn if len(trace["x"]) == 2 and trace["x"][0] == trace["x"][1]]
+    assert len(lines) == 3, "one in each panel"
+    assert [x for x, _ in lines] == [pytest.approx(math.log10(378 + 1))] * 3

@@ -8,14 +8,16 @@ from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls
 from visformer.pictures.attention import step_of, told
+from visformer.pictures.learning import HISTORY
 
 HAS_MOVED = Slot("timeline_moved", False)
 """Whether this run shows another moment than the last: it renames the entry of the browser's history."""
 
 _IS_OPEN = Slot("timeline", False)
 _SLIDER: Slot[int] = Slot("timeline_moment", 0)
-_BACK, _ON = "timeline_back", "timeline_on"
+_BACK, _ON, _CURVES = "timeline_back", "timeline_on", "timeline_curves"
 
 
 def switch() -> None:
@@ -51,6 +53,19 @@ def draw() -> None:
         )
         st.button("›", key=_ON, help=_("The next moment (.)"), disabled=at == last, on_click=_turn, args=(at + 1,))
         st.caption(" · ".join([said(), *told(moments[at], _)]), width="content")
+        box = st.popover(_("Curves"), type="tertiary", on_change="rerun", key=_CURVES)
+        if box.open:
+            with box:
+                _draw_curves(at)
+
+
+def _draw_curves(moment: int) -> None:
+    """Draw the curves of the training, with a line at a moment."""
+    from visformer.pictures.charts.history import curves  # imports plotly
+
+    name = model_of(_model())[0]
+    figure = curves(name, controls.setting_of(HISTORY, None), moment)
+    controls.draw(figure, key=_CURVES, export=False)
 
 
 def said() -> str:
