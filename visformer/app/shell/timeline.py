@@ -17,6 +17,7 @@ HAS_MOVED = Slot("timeline_moved", False)
 
 _IS_OPEN = Slot("timeline", False)
 _SLIDER: Slot[int] = Slot("timeline_moment", 0)
+_WIDTH = 640  # of the curves, in pixels, where the window has them
 _BACK, _ON, _CURVES = "timeline_back", "timeline_on", "timeline_curves"
 
 
@@ -55,7 +56,7 @@ def draw() -> None:
         st.caption(" · ".join([said(), *told(moments[at], _)]), width="content")
         box = st.popover(_("Curves"), type="tertiary", on_change="rerun", key=_CURVES)
         if box.open:
-            with box:
+            with box, st.container(width=_WIDTH):
                 _draw_curves(at)
 
 
