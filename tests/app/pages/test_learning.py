@@ -11,7 +11,7 @@ from benchmarks.messages import read_message
 from tests.app.support import PAGES, address_of, button, call, captions, open_page, picture_components
 from visformer.adapters.bundled import folder_of
 from visformer.adapters.learning.recipe import Recipe
-from visformer.app.pages import history, learning
+from visformer.app.pages import learning
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings.runs import Runs
 
@@ -180,9 +180,8 @@ def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
     assert {*app.dataframe[0].value["label"]} == {"Induction head", "Previous token head"}
 
 
-def test_a_moment_that_is_looked_at_is_a_line(new_app, monkeypatch):
-    monkeypatch.setattr(history, "model_of", lambda _: ("mini-gpt", 6))
-    app = new_app(page=PAGE, learning_view="history")
+def test_a_moment_that_is_looked_at_is_a_line(new_app):
+    app = new_app(page=PAGE, learning_view="history", model="mini-gpt@6")
     assert app.selectbox(key="learning_training").value == "mini-gpt" and curves(app)[1] == {297}
     app.selectbox(key="learning_training").set_value("en-zh").run()
     assert not curves(app)[1], "a moment of another training"
