@@ -87,7 +87,9 @@ def open_page(page, declared, _):
     page.wait_for_function("name => location.pathname === `/${name}`", arg=declared.name)
     wait_until_done(page)
     if declared.name == "learning":
-        page.locator(".vf-learning[data-state=idle] .vf-play").click()
+        view = page.locator(".vf-learning[data-state]")
+        if view.get_attribute("data-state") == "idle":  # not if the walk before this one has left its training
+            view.locator(".vf-play").click()
         page.locator(".vf-learning[data-state=over]").wait_for(timeout=120_000)
         wait_until_done(page)
     page.locator(
