@@ -34,13 +34,13 @@ def rows(effort: Effort) -> Iterator[Row]:
         page.set_default_timeout(60_000)
         page.goto(f"{address}/attention?v=2&text={_SENTENCE.replace(' ', '+')}&model={_MODEL}%40{_FIRST}")
         page.locator(APP.shown).wait_for()
-        fresh = [(_turn(page, "on"), _loading(moment)) for moment in range(_FIRST + 1, _LAST + 1)]
+        fresh = [(_turn(page, "on"), _loading(moment) + _page_change(page)) for moment in range(_FIRST + 1, _LAST + 1)]
         kept = []
         for number in range(min(effort.sentences, 30)):
             kept.append((_turn(page, "back" if number // (_LAST - _FIRST) % 2 == 0 else "on"), _page_change(page)))
         browser.close()
     yield Row("another moment, kept / another page", "", kept, goal=1.0)
-    yield Row("another moment, not loaded yet / loading it and one sentence", "", fresh, goal=1.0)
+    yield Row("another moment, not loaded yet / loading it, one sentence, another page", "", fresh, goal=1.0)
 
 
 def _turn(page: Page, to: str) -> float:
