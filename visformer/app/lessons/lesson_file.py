@@ -1,31 +1,29 @@
 """Parsing of guided lessons: a YAML file becomes steps, or a list of faults with their line numbers.
 
-Only the events of the YAML parser are used, so a file never constructs objects. A step's link is read like any other
-(:mod:`visformer.app.session.url_state`).
+A step's link is read like any other (:mod:`visformer.app.session.url_state`).
 """
 
 import base64
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
-from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from visformer import i18n
 from visformer.app.lessons import lesson_guess
 from visformer.app.lessons.code_lines import CodeLines, code_lines
+from visformer.app.lessons.lesson_yaml import Fault, Node, Stopped, parsed
 from visformer.app.presentation.guesses import Wanted
 from visformer.app.serving.middleware.moved import EXPLORER, page_of
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
-from visformer.i18n import Gettext
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
 from visformer.web.selection import Selection
@@ -42,18 +40,6 @@ _NEEDED = ("title", "say")
 _COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
 _REST = {"link", "check", "hints", "code", "beside", "guess"}  # of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
-
-
-@dataclass(frozen=True)
-class Fault(url_state.Remark):
-    """A mistake in the file of a lesson; ``said``, the offending text, may be empty; ``line`` counts from 1."""
-
-    line: int
-
-    def localized(self, gettext: Gettext) -> str:
-        """One line of plain text."""
-        place = gettext(N_("line {line}")).format(line=self.line)
-        return f"{place}: {super().localized(gettext) if self.said else self.why.localized(gettext)}"
 
 
 @dataclass(frozen=True)
@@ -198,108 +184,12 @@ def unpack(name: str) -> bytes:
 def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
     """Parse a lesson; return it, or None and the faults of its file. No content raises."""
     try:
-        root, faults = _parsed(content)
-    except _Stopped as stopped:
+        root, faults = parsed(content)
+    except Stopped as stopped:
         return None, (stopped.fault,)
     reader = _Reader(faults)
     lesson = reader.lesson(root)
     return (None if reader.faults else lesson), tuple(sorted(reader.faults, key=lambda fault: fault.line))
-
-
-class _Stopped(Exception):
-    """Raised where the file cannot be parsed any further."""
-
-    def __init__(self, line: int, message: str, *, said: str = "", **params: object) -> None:
-        super().__init__(message)
-        self.fault = Fault(said, LessonError(message, **params), line)
-
-
-@dataclass
-class _Node:
-    """A node of the file: a text, a list, or a mapping."""
-
-    line: int  # where it begins
-    value: "str | list[_Node] | dict[str, _Node]"
-    named_at: int = 0  # the line of its name in a mapping
-
-
-def _parsed(content: bytes) -> tuple[_Node, list[Fault]]:
-    """Return the root of the file, and faults for duplicate keys."""
-    import yaml  # not needed for the first picture
-
-    if len(content) > limits.LESSON_BYTES:
-        too_many = N_("this file has {given} bytes; a lesson may have at most {limit}.")
-        raise _Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise _Stopped(line, N_("byte {place} of this file is not UTF-8."), place=error.start + 1) from error
-    faults: list[Fault] = []
-    try:
-        events = yaml.parse(text, Loader=yaml.SafeLoader)
-        first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
-        if first is None:
-            raise _Stopped(1, N_("this file is empty."))
-        root = _node(first, events, faults, depth=1)
-        for event in events:
-            if isinstance(event, yaml.NodeEvent):
-                raise _Stopped(event.start_mark.line + 1, N_("a second lesson begins here; a file holds only one."))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _Stopped(mark.line + 1 if mark else 1, _hint(str(error.problem)), problem=error.problem) from error
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise _Stopped(line, N_("there is an unprintable character here.")) from error
-    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise _Stopped(1, N_("this file is not valid YAML.")) from error
-    return root, faults
-
-
-def _hint(problem: str) -> str:
-    if problem.startswith("mapping values are not allowed") or problem.endswith("but got ':'"):
-        return N_('a text that contains a colon and a space needs quotation marks: "a: b".')
-    if "cannot start any token" in problem:
-        return N_("indent lines with spaces, and put a text that begins with a special character in quotation marks.")
-    return N_("this is not valid YAML: {problem}.")
-
-
-def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
-    import yaml
-
-    line = event.start_mark.line + 1
-    if isinstance(event, yaml.AliasEvent) or event.anchor:
-        raise _Stopped(line, N_("anchors and aliases (& and *) are not supported here: write the text out."))
-    if event.tag not in (None, "!"):
-        raise _Stopped(line, N_("tags are not supported here: write the text alone."), said=str(event.tag))
-    if isinstance(event, yaml.ScalarEvent):
-        empty = event.implicit[0] and event.value in ("~", "null")
-        return _Node(line, "" if empty else event.value)
-    if depth > limits.LESSON_DEPTH:
-        raise _Stopped(line, N_("nested too deeply: at most {limit} levels."), limit=limits.LESSON_DEPTH)
-    if isinstance(event, yaml.SequenceStartEvent):
-        return _Node(line, list(_items(events, faults, depth=depth + 1)))
-    return _mapping(line, events, faults, depth=depth + 1)
-
-
-def _items(events: Iterator[Any], faults: list[Fault], *, depth: int) -> Iterator[_Node]:
-    import yaml
-
-    inside = takewhile(lambda event: not isinstance(event, yaml.CollectionEndEvent), events)
-    return (_node(event, events, faults, depth=depth) for event in inside)
-
-
-def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: int) -> _Node:
-    pairs: dict[str, _Node] = {}
-    inside = _items(events, faults, depth=depth)
-    for key in inside:
-        value = next(inside)  # in a mapping, keys and values alternate
-        if not isinstance(key.value, str):
-            raise _Stopped(key.line, N_("a name is needed before the colon."))
-        if key.value in pairs:
-            faults.append(Fault(key.value, LessonError(N_("it appears more than once.")), key.line))
-        pairs[key.value] = replace(value, named_at=key.line)
-    return _Node(line, pairs)
 
 
 class _Reader:
@@ -312,9 +202,9 @@ class _Reader:
         """Add a fault."""
         self.faults.append(Fault(said, LessonError(message, **params), line))
 
-    def lesson(self, root: _Node) -> Lesson:
+    def lesson(self, root: Node) -> Lesson:
         """Read the root of the file."""
-        pairs, missing = self._pairs(root, "", {MARK, "title", "steps", "learnt"}), _Node(root.line, "", root.line)
+        pairs, missing = self._pairs(root, "", {MARK, "title", "steps", "learnt"}), Node(root.line, "", root.line)
         mark, steps = pairs.get(MARK, missing), pairs.get("steps", missing)
         if mark.value != VERSION:
             begins = N_("a lesson begins with the line “{mark}”.")
@@ -328,26 +218,26 @@ class _Reader:
             self.fault(steps.named_at, "steps", many, given=len(steps.value), limit=limits.LESSON_STEPS)
         return Lesson(title, tuple(map(self._step, steps.value)), learnt)
 
-    def _step(self, node: _Node) -> Step:
+    def _step(self, node: Node) -> Step:
         pairs = self._pairs(node, "", {*_TEXTS, *_REST})
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
-        state, lines = self._link(pairs.get("link", _Node(0, "")))
-        check = pairs.get("check", _Node(0, []))
+        state, lines = self._link(pairs.get("link", Node(0, "")))
+        check = pairs.get("check", Node(0, []))
         claims = check.value if isinstance(check.value, list) else [check]
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         told = {name: text for name, text in texts.items() if text}
         rest = (self._hints(pairs), self._code(pairs), self._beside(pairs), self._guess(pairs, state.selection))
         return Step(node.line, told, state, lines, checked, *rest)
 
-    def _hints(self, pairs: Mapping[str, _Node]) -> tuple[dict[str, str], ...]:
-        node = pairs.get("hints", _Node(0, []))
+    def _hints(self, pairs: Mapping[str, Node]) -> tuple[dict[str, str], ...]:
+        node = pairs.get("hints", Node(0, []))
         hints = node.value if isinstance(node.value, list) else [node]
         if len(hints) > limits.LESSON_HINTS:
             many = N_("there are {given} hints; a step may have at most {limit}.")
             self.fault(node.named_at, "hints", many, given=len(hints), limit=limits.LESSON_HINTS)
         return tuple(self._by_language(hint, "hints") for hint in hints)
 
-    def _code(self, pairs: Mapping[str, _Node]) -> CodeLines | None:
+    def _code(self, pairs: Mapping[str, Node]) -> CodeLines | None:
         if "code" not in pairs:
             return None
         texts = _texts(self._pairs(pairs["code"], "code", {"file", "line"}))
@@ -357,14 +247,14 @@ class _Reader:
             self.faults.append(Fault(", ".join(texts.values()), error, pairs["code"].named_at))
             return None
 
-    def _beside(self, pairs: Mapping[str, _Node]) -> str:
+    def _beside(self, pairs: Mapping[str, Node]) -> str:
         given = _texts(dict(pairs)).get("beside", "")
         state, remarks = url_state.read({url_state.MODEL: given})
         for remark in remarks:
             self.faults.append(Fault(f"beside: {given}", remark.why, pairs["beside"].named_at))
         return state.model
 
-    def _guess(self, pairs: Mapping[str, _Node], selection: Selection) -> Wanted | None:
+    def _guess(self, pairs: Mapping[str, Node], selection: Selection) -> Wanted | None:
         if "guess" not in pairs:
             return None
         inside = self._pairs(pairs["guess"], "guess", lesson_guess.NAMES)
@@ -376,7 +266,7 @@ class _Reader:
             self.faults.append(Fault(f"{name}: {texts[name]}", error, inside[name].named_at))
         return wanted
 
-    def _text(self, pairs: Mapping[str, _Node], name: str, line: int) -> dict[str, str]:
+    def _text(self, pairs: Mapping[str, Node], name: str, line: int) -> dict[str, str]:
         """Read a text; it may have to be there."""
         if name not in pairs:
             if name in _NEEDED:
@@ -384,7 +274,7 @@ class _Reader:
             return {}
         return self._by_language(pairs[name], name)
 
-    def _by_language(self, node: _Node, name: str) -> dict[str, str]:
+    def _by_language(self, node: Node, name: str) -> dict[str, str]:
         """Read a text by language; a single text is used in every language."""
         if isinstance(node.value, str):
             texts = {i18n.ENGLISH: node}
@@ -394,7 +284,7 @@ class _Reader:
                 self.fault(node.named_at or node.line, name, N_("expected a text here."))
         return {language: self._line(text, name) for language, text in texts.items()}
 
-    def _line(self, node: _Node, name: str) -> str:
+    def _line(self, node: Node, name: str) -> str:
         text = node.value.strip() if isinstance(node.value, str) else ""
         if not text:
             self.fault(node.line, name, N_("expected a text here."))
@@ -404,7 +294,7 @@ class _Reader:
             self.fault(node.line, name, long, given=len(text), limit=most)
         return text
 
-    def _link(self, node: _Node) -> tuple[url_state.State, dict[str, int]]:
+    def _link(self, node: Node) -> tuple[url_state.State, dict[str, int]]:
         """Read a link, a copied address or a mapping of fields; return its state, and the line of each field."""
         if node.value and isinstance(node.value, str):
             texts = self._copied(node.value, node.named_at)
@@ -445,7 +335,7 @@ class _Reader:
             if not state.page or not name.startswith(f"{state.page}_"):
                 self.fault(lines[name], f"{name}: {value}", N_("this page has no option with this name."))
 
-    def _claim(self, node: _Node, selection: Selection) -> Claim:
+    def _claim(self, node: Node, selection: Selection) -> Claim:
         pairs = self._pairs(node, "check", _CLAIM)
         texts = _texts(pairs)
         at_least = texts.pop("at_least", "0")
@@ -462,7 +352,7 @@ class _Reader:
         )
         return Claim(node.line, place, float(at_least))
 
-    def _pairs(self, node: _Node, said: str, known: set[str] | None) -> dict[str, _Node]:
+    def _pairs(self, node: Node, said: str, known: set[str] | None) -> dict[str, Node]:
         """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
         if not isinstance(node.value, dict):
             self.fault(node.line, said, N_("expected lines of the form name: value here."))
@@ -476,7 +366,7 @@ class _Reader:
         return {name: value for name, value in node.value.items() if name in known}
 
 
-def _texts(pairs: Mapping[str, _Node]) -> dict[str, str]:
+def _texts(pairs: Mapping[str, Node]) -> dict[str, str]:
     return {name: node.value for name, node in pairs.items() if isinstance(node.value, str)}
 
 
