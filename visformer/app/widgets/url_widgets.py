@@ -56,6 +56,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         _ = boxes.gettext()
         look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
         value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
+        if isinstance(option, Choice) and value not in arguments["options"]:  # a label of the options before these
+            value = first
         value = value - shift if shift else value
     if isinstance(option, Several):
         option.require_few(value)
