@@ -52,6 +52,11 @@ def test_a_page_is_scrubbed_by_slider_and_buttons_and_comes_back_to_the_model(ne
     open_page(app, "understand/decoding")
     assert slider(app).value == 7, "the next page shows the same moment"
     slider(app).set_value(9).run()
+    open_page(app, "understand/lab")
+    assert (toggle(app), slider(app)) == (None, None)
+    open_page(app, "understand/decoding")
+    assert slider(app).value == 9, "it is still open"
+    slider(app).set_value(9).run()
     assert app.selectbox(key="model").value == "en-zh", "the last moment is the model itself"
     assert app.button(key="timeline_on").disabled
     slider(app).set_value(0).run()
@@ -85,7 +90,11 @@ def test_every_page_shows_a_moment(new_app, page):
     app = new_app(page=page, text=SENTENCE, model="en-zh@6")
     assert not app.exception
     assert app.selectbox(key="model").value == "en-zh@6"
-    assert (slider(app) is None) == (page in ("understand/lab", "measure/learning", "measure/atlas"))
+    assert (
+        (slider(app) is None)
+        == (toggle(app) is None)
+        == (page in ("understand/lab", "measure/learning", "measure/atlas"))
+    )
 
 
 def test_a_decoder_has_a_history_too_and_a_model_without_one_no_switch(new_app):

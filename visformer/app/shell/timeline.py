@@ -7,10 +7,12 @@ import streamlit as st
 from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
-from visformer.app.session.slots import Slot
+from visformer.app.session.page import current_page
+from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls
 from visformer.pictures.attention import step_of, told
 from visformer.pictures.learning import HISTORY
+from visformer.pictures.registry.picture import pages
 
 HAS_MOVED = Slot("timeline_moved", False)
 """Whether this run shows another moment than the last: it renames the entry of the browser's history."""
@@ -24,6 +26,9 @@ _BACK, _ON, _CURVES = "timeline_back", "timeline_on", "timeline_curves"
 def switch() -> None:
     """Draw the switch that opens the slider, where the model's history was kept."""
     _, moments = boxes.gettext(), figures_of(_model())
+    if not pages()[current_page()].has_sentence:
+        hold(_IS_OPEN.key)  # for the next page that has a slider
+        return
     if not moments:
         return
     if model_of(_model())[1] is not None:
