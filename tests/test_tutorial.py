@@ -69,6 +69,7 @@ def test_outputs_agree_with_the_text(executed):
 def test_the_exercise_tells_a_check_that_finds_a_fault_from_one_that_does_not(executed):
     assert output_of(executed, "def test(").text.startswith("1 of 7 found: broken-1 memory_is_read")
     assert output_of(executed, "def future_is_hidden").text.startswith("7 of 7 found")
+    assert output_of(executed, 'test({"broken-7"').text.startswith("1 of 1 found: broken-7 future_is_hidden")
     (cell,) = (cell for cell in executed.cells if "def future_is_hidden" in cell.source)
     assert cell.metadata["jupyter"]["source_hidden"], "our own checks are folded"
     (test,) = (cell.source for cell in executed.cells if cell.source.startswith("def test("))
