@@ -43,13 +43,13 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str, float, int, str], ...]], ...] = 
         ),
     ),
 )
-"""Of each panel its axis and its lines: the column of the moments, its name, a factor, the colour and the dash."""
+"""Each panel's axis and its lines: the column of the moments, its name, a factor, the colour and the dash."""
 
 _COLOURS = {"alignment": 2, "induction": 3, "previous token": 4, "duplicate token": 5, "positional": 6}
 """The colours of labels."""
 
 _HEIGHTS, _GAP = (90, 115, 195), 20
-"""Of the panels and between them, in CSS pixels."""
+"""Heights of the panels, and the gap between them, in CSS pixels."""
 
 
 def curves(
