@@ -65,7 +65,7 @@ def _offer_history(start: Mapping[str, Any]) -> None:
     given = (name, boxes.source(), boxes.target())
     make = made(
         partial(history_file, *given, start=start, language=boxes.language()),
-        key=(key, *given),
+        key=(key, *given, boxes.language()),
         place=key,
         models=(name, moment_name(name, 0)),  # the moments are loaded one by one
     )
