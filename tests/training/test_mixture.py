@@ -9,7 +9,7 @@ from visformer.training import mixture as mixing
 from visformer.training.data import Pair
 from visformer.training.mixture import SCHEDULE, Mixture, as_typed, stage_of, taking_turns
 from visformer.training.refusals import evaluation_texts
-from visformer.training.supplement import plain, read_rows
+from visformer.training.supplement import read_rows
 
 SUPPLEMENT = Path(__file__).resolve().parents[2] / "supplement"
 CORPUS = [Pair(f"Tom has {n} apples.", f"汤姆有{n}个苹果。") for n in range(10, 60)]
@@ -34,6 +34,13 @@ def test_each_stage_shares_out_an_epoch_and_the_last_is_mostly_corpus():
     assert stage_of(SCHEDULE[0].until) is SCHEDULE[1]
     assert stage_of(0.999) is SCHEDULE[-1]
     assert SCHEDULE[-1].until == 1 and SCHEDULE[-1].corpus > 0.5 and SCHEDULE[-1].bpe_dropout == 0
+
+
+def test_everyday_pairs_are_none_twice_and_nearly_all_unlike_what_translators_are_judged_on(mixture):
+    rows = read_rows(SUPPLEMENT / "everyday.tsv", columns=2)
+    for column in zip(*rows, strict=True):
+        assert len(set(column)) == len(rows) > 13_000
+    assert sum(mixture.sentences.refusals.refuse(en, zh) for en, zh in rows) < 0.005 * len(rows)
 
 
 def test_an_epoch_has_its_shares(mixture, monkeypatch):
