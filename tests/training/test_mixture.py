@@ -9,7 +9,7 @@ from visformer.training import mixture as mixing
 from visformer.training.data import Pair
 from visformer.training.mixture import SCHEDULE, Mixture, as_typed, stage_of, taking_turns
 from visformer.training.refusals import evaluation_texts
-from visformer.training.supplement import read_rows
+from visformer.training.supplement import plain, read_rows
 
 SUPPLEMENT = Path(__file__).resolve().parents[2] / "supplement"
 CORPUS = [Pair(f"Tom has {n} apples.", f"汤姆有{n}个苹果。") for n in range(10, 60)]
