@@ -1,5 +1,7 @@
 """A simulated slow connection, which reveals tests that read a page before it is complete."""
 
+import os
+
 DELAY_MESSAGES = """(delay) => {
   window.WebSocket = class extends WebSocket {
     addEventListener(name, listener, ...options) {
@@ -14,15 +16,17 @@ DELAY_MESSAGES = """(delay) => {
 }"""
 
 
-def slow_down(browser, delay):
-    """Delay WebSocket messages so that they arrive at least ``delay`` milliseconds apart; 0: no delay."""
-    if not delay:
-        return
+DELAY = int(os.environ.get("SLOW", "0"))
+
+
+def slowed(context):
+    """Delay a context's WebSocket messages so that they arrive at least ``SLOW`` milliseconds apart; 0: no delay."""
+    if DELAY:
+        context.add_init_script(f"({DELAY_MESSAGES})({DELAY})")
+    return context
+
+
+def slow_down(browser):
+    """Delay the WebSocket messages of all contexts that are made of a browser from now on."""
     new_context = browser.new_context
-
-    def new_slow_context(**options):
-        context = new_context(**options)
-        context.add_init_script(f"({DELAY_MESSAGES})({delay})")
-        return context
-
-    browser.new_context = new_slow_context
+    browser.new_context = lambda **options: slowed(new_context(**options))
