@@ -26,6 +26,10 @@ def mixture(tmp_path_factory):
     return Mixture.load(path, SUPPLEMENT)
 
 
+def everyday_pairs():
+    return [row for name in mixing.EVERYDAY for row in read_rows(SUPPLEMENT / name, columns=2)]
+
+
 def test_each_stage_shares_out_an_epoch_and_the_last_is_mostly_corpus():
     for stage in SCHEDULE:
         assert stage.corpus + stage.grammar + stage.everyday + stage.names == pytest.approx(1)
@@ -37,7 +41,7 @@ def test_each_stage_shares_out_an_epoch_and_the_last_is_mostly_corpus():
 
 
 def test_everyday_pairs_are_none_twice_and_nearly_all_unlike_what_translators_are_judged_on(mixture):
-    rows = read_rows(SUPPLEMENT / "everyday.tsv", columns=2)
+    rows = everyday_pairs()
     for column in zip(*rows, strict=True):
         assert len(set(column)) == len(rows) > 13_000
     assert sum(mixture.sentences.refusals.refuse(en, zh) for en, zh in rows) < 0.005 * len(rows)
@@ -46,7 +50,7 @@ def test_everyday_pairs_are_none_twice_and_nearly_all_unlike_what_translators_ar
 def test_an_epoch_has_its_shares(mixture, monkeypatch):
     for name in ("CAPITALS", "LOWER_CASE", "NO_STOP"):
         monkeypatch.setattr(mixing, name, 0)
-    everyday = {tuple(row) for row in read_rows(SUPPLEMENT / "everyday.tsv", columns=2)}
+    everyday = {*map(tuple, everyday_pairs())}
     pairs, bpe_dropout = mixture.epoch(9, of=10, size=200, seed=1)
     kinds = Counter(
         "corpus" if pair in CORPUS else "everyday" if (pair.en, pair.zh) in everyday else "drawn" for pair in pairs

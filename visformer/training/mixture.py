@@ -32,6 +32,8 @@ SCHEDULE = (
     Stage(until=1.00, corpus=0.58, grammar=0.17, everyday=0.07, names=0.18, bpe_dropout=0.0),
 )
 
+EVERYDAY = ("everyday.tsv", "everyday_words.tsv")
+
 CAPITALS, LOWER_CASE, NO_STOP = 0.05, 0.06, 0.10
 """Shares of pairs in which English is read in capitals or in lower case, and in which both final marks are missing."""
 
@@ -73,7 +75,10 @@ class Mixture:
         pairs = read_pairs(corpus)
         kept, everyday = (
             [pair for pair in some if judged.isdisjoint(map(supplement.plain, (pair.en, pair.zh)))]
-            for some in (pairs, [Pair(*row) for row in supplement.read_rows(folder / "everyday.tsv", columns=2)])
+            for some in (
+                pairs,
+                [Pair(*row) for name in EVERYDAY for row in supplement.read_rows(folder / name, columns=2)],
+            )
         )
         if not kept:
             raise DataError(
