@@ -17,6 +17,10 @@ LOOK_FOR_ENCODER = {
 }
 FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
 &\sym{mask}{M} \in \{0, 1\}"""
+FORMULAS = {
+    "hidden": r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log\,(1 - \sym{mask}{M})\right) \\[4pt]
+&\sym{mask}{M} \in \{0, 1\}"""
+}
 CODE = (("model/masks.py", "causal_mask"), ("model/masks.py", "padding_mask"), ("model/attention.py", "attention"))
 RECORD = ("*.pattern", "*.mask", "*.scores", "logits")
 
@@ -25,7 +29,6 @@ trace = controls.current_trace(RECORD)
 
 
 def batch():
-    url_widgets.draw(NOTATION, setting, "masks", place=bar, horizontal=True, label_visibility="collapsed")
     controls.draw(BATCH.draw(setting), key="masks_batch")
 
 
@@ -46,11 +49,14 @@ if trace is not None:
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="masks_view"))
         bar = st.container()
+    setting = controls.setting_of(view, trace, RECORD)
+    if view.view == "batch":  # before the formula, which depends on it
+        url_widgets.draw(NOTATION, setting, "masks", place=bar, horizontal=True, label_visibility="collapsed")
     with maths:
-        formula_box.formula(FORMULA, section="3.1, 3.2.3", code=CODE, page="masks")
+        shown = FORMULAS["hidden"] if setting.get(NOTATION.name) else FORMULA
+        formula_box.formula(shown, section="3.1, 3.2.3", code=CODE, page="masks")
     about = LOOK_FOR_ENCODER if kind == "encoder" else {}
     controls.look_for(_(about.get(view.view, view.look_for)))
-    setting = controls.setting_of(view, trace, RECORD)
     try:
         {
             "batch": batch,

@@ -105,6 +105,17 @@ def test_misprints_are_shown_beside_their_corrections(new_app, page):
         assert gettext(claim.right) in plain
 
 
+def test_the_formula_of_the_masks_follows_the_notation(new_app):
+    app = open_page(new_app(), "see/masks")
+
+    def formula():
+        return next(one.value for one in app.main.latex if "softmax" in one.value)
+
+    assert "(1 - " not in formula()
+    next(radio for radio in app.radio if radio.label == "Notation").set_value(1).run()
+    assert "(1 - " in formula()
+
+
 def test_tokens_count_from_1_and_what_most_of_them_are_is_said_once(new_app):
     app = open_page(new_app(), "see/tokens")
     tokens, _merges = (one.value for one in app.dataframe)

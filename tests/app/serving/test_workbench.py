@@ -174,7 +174,7 @@ def test_more_tensors_of_a_cached_translation_need_no_second_decoding(tmp_path):
     """The next page needs other tensors of the same translation."""
     model = vf.load("en-zh")
     bench = Workbench(lambda: model, tmp_path / "none.safetensors")
-    record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden")
+    record = ("*.self_attn.q", "*.pattern", "*.ffn.hidden", "logits")
     for source in ("She likes the old school.", "我去北京大学。"):
         bench.trace(source, None)
         with mock.patch.object(model, "_greedy", side_effect=AssertionError("decoded once more")):

@@ -221,7 +221,9 @@ class Workbench:
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
         trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
-        return replace(trace, meta=known.meta) if trace.meta.get("ids") == ids else None  # if it was cut off
+        if trace.meta.get("ids") != ids:  # it was cut off
+            return None
+        return replace(trace, meta={**trace.meta, **known.meta})  # what was not recorded before has names of its own
 
     def _runner(self, model: Any, kind: Kind = "ordinary") -> Any:
         """Return what runs the model's forward passes: the workers, or the model itself."""

@@ -74,7 +74,8 @@ def candidate_bars(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
         height=26 + 17 * len(labels),
         bargap=0.25,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+        # from the top: Plotly may place it before it knows its height
+        legend={"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "traceorder": "normal"},
     )
     figure.update_xaxes(range=[0, 1.05 * end], visible=False)
     axis = {"tickmode": "array", "tickvals": places, "ticktext": labels, "autorange": "reversed"}
