@@ -220,7 +220,7 @@ class Workbench:
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        trace: Trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
         if trace.meta.get("ids") != ids:  # it was cut off
             return None
         return replace(trace, meta={**trace.meta, **known.meta})  # what was not recorded before has names of its own
