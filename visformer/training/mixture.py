@@ -27,9 +27,9 @@ class Stage:
 # The grammar teaches words first. More of the corpus follows: with the grammar alone BLEU falls. The last stage has no
 # BPE-dropout: it splits words as they will be when somebody types.
 SCHEDULE = (
-    Stage(until=0.25, corpus=0.36, grammar=0.38, everyday=0.08, names=0.18, bpe_dropout=0.1),
-    Stage(until=0.75, corpus=0.44, grammar=0.28, everyday=0.08, names=0.20, bpe_dropout=0.1),
-    Stage(until=1.00, corpus=0.58, grammar=0.17, everyday=0.07, names=0.18, bpe_dropout=0.0),
+    Stage(until=0.25, corpus=0.34, grammar=0.24, everyday=0.24, names=0.18, bpe_dropout=0.1),
+    Stage(until=0.75, corpus=0.37, grammar=0.15, everyday=0.30, names=0.18, bpe_dropout=0.1),
+    Stage(until=1.00, corpus=0.51, grammar=0.06, everyday=0.25, names=0.18, bpe_dropout=0.0),
 )
 
 EVERYDAY = ("everyday.tsv", "everyday_words.tsv")

@@ -33,7 +33,7 @@ from visformer.training.optimizer import Muon
 class TrainingPlan:
     """Hyperparameters. Rates are per optimiser step, probabilities in [0, 1), sizes in tokens (padding included)."""
 
-    epochs: int = 75
+    epochs: int = 140
     batch_tokens: int = 6000
     learning_rate: float = 2e-3
     warmup_steps: int = 150
