@@ -323,6 +323,20 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     slider.fill("1e9")
 
 
+def test_back_and_forward_follow_the_heads_of_their_addresses(visitor):
+    page = open_map(visitor)
+    page.locator("canvas.vf-model").focus()
+    for head in (3, 2):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_url(re.compile(f"head={head}"))
+        wait_until_done(page)
+    for go, head in ((page.go_back, 3), (page.go_back, 4), (page.go_forward, 3), (page.go_forward, 2)):
+        go()
+        expect(page.locator(".vf-say")).to_have_text(re.compile(f"{REST} Cross-attention, layer 3, head {head}"))
+        wait_until_done(page)
+        assert address_of(page).get("head", "4") == str(head)
+
+
 def zooms_in_and_out(page, names):
     """Check the path of names while + zooms in and - zooms out."""
     path = page.locator(".vf-path button")

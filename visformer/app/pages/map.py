@@ -63,7 +63,7 @@ def whole_model() -> None:
     place = _place(trace, zoom, chosen)
     map_picture(
         model,
-        place=place,
+        place={**place, "focus": head},
         file=downloads.file_name(""),
         on_select=select,
         on_zoom=lambda value: _move(value, trace),

@@ -12,6 +12,7 @@ def pack_place(
     zoom: str,
     *,
     opened: int = 0,
+    focus: Mapping[str, Any] | None = None,
     way: Mapping[str, str] | None = None,
     cell: Cell | None = None,
     lacks: str = "",
@@ -22,14 +23,15 @@ def pack_place(
 
     Args:
         zoom: the place as a text, see :class:`visformer.web.places.zoom.Zoom`; "": the whole model.
-        opened: how often a state was restored: the browser goes to the place each time.
+        opened: how often a state was restored: the browser goes to the place each time, and follows the head in focus.
+        focus: that head, see :func:`visformer.web.map.pack_map`.
         way: "label" and "href" of the page that shows this place.
         cell: if the place is a cell.
         lacks: why the cell has no sum.
         gettext: translates.
         to: see :func:`visformer.web.message.write_message`.
     """
-    header = {"zoom": zoom, "opened": opened, "way": way, "cell": cell and _cell(cell, lacks, gettext)}
+    header = {"zoom": zoom, "opened": opened, "focus": focus, "way": way, "cell": cell and _cell(cell, lacks, gettext)}
     return write_message("place", header, to=to)
 
 

@@ -166,7 +166,7 @@ class MapView {
     this.paint()
   }
 
-  /** Go to the place that the host gives, once for each state that it opens and each text. */
+  /** Go to the place and follow the head that the host gives, once for each state that it opens and each text. */
   settle() {
     const { given, model } = this
     if (!given) return
@@ -174,6 +174,7 @@ class MapView {
     if (this.settled === at) return
     this.stopZooming()
     this.resting.known = given.zoom
+    this.focus = given.focus ?? this.focus
     Object.assign(this, { settled: at, place: readPlace(given.zoom), cursor: null, view: WHOLE })
   }
 
