@@ -25,7 +25,7 @@ TEXTS = 1000
 
 def rows(effort: Effort) -> Iterator[Row]:
     """Yield what an atlas costs beside transformers' own forward passes with attentions, in batches of its size."""
-    effort = replace(effort, least=min(effort.least, 6), warm_up=1)  # a round takes seconds
+    effort = replace(effort, least=min(effort.least, 6), warm_up=min(effort.warm_up, 1))  # a round takes seconds
     theirs = Encoder()
     ours = visformer.wrap(Encoder().model, theirs.tokenizer)
     folder = Path(tempfile.mkdtemp())

@@ -22,7 +22,7 @@ PASSES = 75
 
 def rows(effort: Effort) -> Iterator[Row]:
     """Yield what all heads cost beside as many batched passes, and the gradient beside all heads."""
-    effort = replace(effort, least=min(effort.least, 6), warm_up=1)  # a round takes seconds
+    effort = replace(effort, least=min(effort.least, 6), warm_up=min(effort.warm_up, 1))  # a round takes seconds
     model = visformer.load("en-zh")
     texts = list(model.forced(*zip(*PAIRS, strict=True)))
     src, tgt = (torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ids], batch_first=True) for ids in

@@ -36,7 +36,7 @@ class Effort:
 
 
 FULL = Effort()
-QUICK = Effort(least=3, seconds=0.0, most=3, warm_up=1, browser=1, sentences=1)
+QUICK = Effort(least=1, seconds=0.0, most=1, warm_up=0, browser=1, sentences=1)
 """Shows that everything runs; its numbers mean nothing."""
 
 

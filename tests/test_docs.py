@@ -4,16 +4,14 @@ import ast
 import inspect
 import re
 import shlex
-from html.parser import HTMLParser
 from itertools import pairwise, takewhile
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
 
 import visformer as vf
-from scripts.docs import CHINESE, DOCS, ROOT, make
+from scripts.docs import CHINESE, DOCS, ROOT
 from visformer.cli import main
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").glob("*.md")])
@@ -193,75 +191,3 @@ def test_snippets_run(page, names, tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(block, {**names, "panel": panel})
-
-
-# The site -------------------------------------------------------------------------------------------------------------
-
-
-class Html(HTMLParser):
-    """Ids, links and loaded files of an HTML page."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.ids, self.links, self.loaded = set(), set(), set()
-        self.feed(text_of(path))
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        self.ids |= {values[name] for name in ("id", "name") if values.get(name)}
-        address = values.get("href" if tag in ("a", "link") else "src")
-        if address:
-            (self.links if tag == "a" else self.loaded).add(address)
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    """Build the site; a warning of the generator is an error."""
-    return make(tmp_path_factory.mktemp("docs")).resolve()
-
-
-@pytest.fixture(scope="module")
-def site(root):
-    """Every page of the site, by its path."""
-    return {path: Html(path) for path in root.rglob("*.html") if path.name != "404.html"}
-
-
-def test_links_on_the_site_resolve(site, root):
-    assert len(site) > 50
-    for path, page in site.items():
-        for link in page.links | page.loaded:
-            parts = urlsplit(link)
-            if parts.scheme in ("https", "data"):
-                continue
-            assert not parts.scheme, link
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            assert target.is_file(), f"{path}: {link}"
-            assert target.is_relative_to(root)
-            if parts.fragment and target in site and not parts.fragment.startswith("__"):
-                assert unquote(parts.fragment) in site[target].ids, f"{path}: {link}"
-
-
-def test_the_site_loads_nothing_from_other_hosts(site, root):
-    for path, page in site.items():
-        assert not [link for link in page.loaded if urlsplit(link).netloc], path
-    for style in root.rglob("*.css"):
-        assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", text_of(style)), style
-
-
-def test_each_page_of_the_site_links_to_its_translation(site, root):
-    for path, page in site.items():
-        name = path.relative_to(root)
-        translation = root / Path(*name.parts[1:]) if name.parts[0] == "zh" else root / "zh" / name
-        links = {(path.parent / link).resolve() for link in page.links if not urlsplit(link).scheme}
-        assert translation in links, path
-
-
-def test_every_page_is_in_the_navigation(site, root):
-    """Except decision records, which have a list of their own."""
-    listed = {(root / link).resolve() for link in site[root / "index.html"].links if not urlsplit(link).scheme}
-    assert {path for path in site if path.parent == root} <= listed
-
-
-def test_the_api_page_has_every_public_name(site, root):
-    for name in vf.__all__:
-        assert f"visformer.{name}" in site[root / "api.html"].ids
