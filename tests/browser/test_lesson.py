@@ -57,6 +57,7 @@ def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open
                 assert cell == (str(selection.query), str(selection.key))
         elif step.state.page in ("embedding", "head", "masks", "block"):
             wait_for_panels(page)
+        wait_until_done(page)  # until then, boxes of the page before stand beside it
         assert panel.bounding_box()["height"] < 140, "most of the window is left for the picture"
         if number < COUNT:
             expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute(
