@@ -103,8 +103,9 @@ def test_a_page_opened_after_a_head_was_selected_is_one_entry(open_app):
 
 
 def test_each_step_of_a_lesson_is_one_entry(open_app):
-    """Its steps are on three pages; the large button, Next and a dot open them."""
-    page = open_app()
+    """Its steps are on three pages; the large button, Next and a dot open them, some with the visitor's sentence."""
+    own = "I like cats."
+    page = open_app(query=f"?text={own}")
     seen = [shown(page)]
     entries = page.evaluate("history.length")
     turns = {
@@ -119,6 +120,7 @@ def test_each_step_of_a_lesson_is_one_entry(open_app):
         step = LESSON.steps[number - 1]
         expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute("title", step.text("title", "en"))
         seen.append(shown(page))
+        assert seen[-1][1][0] == (own if step.fits_any else step.sentence)
         assert urlsplit(page.url).path == f"/{step.state.page}"
     page.get_by_role("button", name="Leave the lesson").click()
     seen.append(changed(page, seen[-1]))

@@ -149,13 +149,34 @@ def test_a_link_to_a_step_with_a_sentence_of_its_own_opens_the_step_with_it(new_
     assert texts(app, "This step is about its own sentence, not about yours")
 
 
-def test_a_sentence_typed_in_one_lesson_is_not_carried_into_the_other(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="2")
+def test_a_sentence_from_before_a_lesson_is_named_carried_on_and_back_when_it_is_left(new_app):
+    app = new_app(text=OWN)
+    click(app, "lesson_start")
+    assert boxes_of(app) == EXAMPLES[0]
+    assert texts(app, f"This step is about its own sentence. Yours, “{OWN}”, comes back in step 2.")
+    for number in (2, 4):
+        open_step(app, number)
+        assert shows_own(app, number) == (number == 2)
+    call(app, lesson_panel.leave)
+    assert boxes_of(app) == OWN and address_of(app)["text"] == OWN
+    click(app, "lesson_return")
+    assert not shows_own(app, 4)
+
+
+def test_a_sentence_of_ones_own_goes_from_one_lesson_into_the_other_where_it_fits(new_app):
+    app = new_app(lesson=url_state.SHIPPED, step="1")
     enter(app, OWN)
     click(app, "lesson_start_short")
-    assert_shows(app, 1, SHORT, url_state.SHORT)
-    open_step(app, 2)
-    assert_shows(app, 2, SHORT, url_state.SHORT)
+    assert boxes_of(app) == OWN
+    assert address_of(app) == {"lesson": url_state.SHORT, "step": "1", "text": OWN}
+    click(app, "lesson_start")
+    assert not shows_own(app, 1)
+
+
+def test_a_link_to_a_step_that_writes_out_the_steps_own_sentence_opens_the_step(new_app):
+    app = new_app(lesson=url_state.FAULTS, step="5", text=FAULTS.steps[4].sentence)
+    assert app.session_state["run"].request.target == FAULTS.steps[4].state.target
+    assert address_of(app) == {"lesson": url_state.FAULTS, "step": "5"}
 
 
 def test_the_button_of_the_lesson_that_was_left_has_its_name_and_leads_back_with_the_sentence(new_app):
@@ -177,11 +198,14 @@ def test_a_lesson_of_the_visitors_own_that_was_left_is_named_above_the_way_back(
     assert app.button(key="lesson_start_short").label == "Attention in three minutes"
 
 
-def test_your_own_sentence_gives_the_box_the_focus_once(new_app):
-    app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
-    click(app, "lesson_own_sentence")
+@pytest.mark.parametrize("own", ["", OWN])
+def test_your_own_sentence_is_in_the_box_which_gets_the_focus_once(new_app, own):
+    app = new_app(text=own)
+    click(app, "lesson_start")
+    open_step(app, 12)
+    click(at_the_end(app), "lesson_own_sentence")
     asked = lambda: [one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("focus")]  # noqa: E731
-    assert asked() == [f'["source", "{EXAMPLES[0]}"]'.encode()]
+    assert asked() == [f'["source", "{own or EXAMPLES[0]}"]'.encode()]
     app.run()
     assert not asked()
 

@@ -24,6 +24,7 @@ from visformer.app.session import address, boxes, remarks, slots, url_state, vis
 from visformer.app.session import page as pages
 from visformer.app.session import presentation_steps as walk
 from visformer.app.session.boxes import gettext, language
+from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
@@ -73,6 +74,8 @@ def follow() -> None:
         return
     LESSON_OPENED.clear()
     opened = _lesson(name).steps[step - 1]
+    if link.text == opened.sentence:  # no change of the step
+        link = replace(link, text="")
     text = link.text if opened.fits_any else ""
     alone = url_state.State(
         lang=link.lang, model=link.model, page=link.page, text=text, lesson=link.lesson, step=link.step
@@ -87,7 +90,7 @@ def follow() -> None:
 def start(name: str) -> None:
     """Open a lesson at its first step."""
     LESSON.set(LessonPlace(name))
-    _show(1)
+    _show(1, _carried(name, 1))
 
 
 def open_step(number: int) -> None:
@@ -102,7 +105,7 @@ def open_step(number: int) -> None:
         return
     number = max(1, min(number, len(steps)))
     is_reset = number == now and is_open and not _IS_OVER.get()
-    _show(number, "" if is_reset else _carried(number))
+    _show(number, "" if is_reset else _carried(name, number))
 
 
 def _show(number: int, text: str = "") -> None:
@@ -110,7 +113,7 @@ def _show(number: int, text: str = "") -> None:
     name = LESSON.get().name
     step = _lesson(name).steps[number - 1]
     if step.fits_any:
-        LESSON_SENTENCE.set((name, text))
+        LESSON_SENTENCE.set(text)
     LESSON.set(LessonPlace(name, number))
     visit.bring_back(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
     LESSON_OPENED.clear()
@@ -118,31 +121,29 @@ def _show(number: int, text: str = "") -> None:
 
 
 def keep_sentence() -> None:
-    """Keep the sentence that was typed in an open lesson for its other steps, as a callback."""
+    """Keep the sentence that is in the box, for the steps of a lesson and for after it, also as a callback."""
     name, number, is_open = LESSON.get()
-    if is_open:
-        with suppress(VisformerError):  # the run that follows tells that there is no such lesson any more
-            typed = boxes.source() if boxes.source().strip() else ""
-            LESSON_SENTENCE.set((name, "" if typed == _lesson(name).steps[number - 1].sentence else typed))
+    with suppress(VisformerError):  # the run that follows tells that there is no such lesson any more
+        given = _lesson(name).steps[number - 1].sentence if is_open else EXAMPLES[0]
+        LESSON_SENTENCE.set("" if boxes.source().strip() in ("", given) else boxes.source())
 
 
-def _sentence() -> str:
-    """Return what the visitor typed during the current lesson; "" if nothing."""
-    name, sentence = LESSON_SENTENCE.get()
-    return sentence if name == LESSON.get().name else ""
-
-
-def _carried(number: int) -> str:
-    """Return the visitor's own sentence where a step of the current lesson shows it, else ""."""
-    return _sentence() if _lesson(LESSON.get().name).steps[number - 1].fits_any else ""
+def _carried(name: str, number: int) -> str:
+    """Return the visitor's own sentence where a step of a lesson shows it, else ""."""
+    return LESSON_SENTENCE.get() if _lesson(name).steps[number - 1].fits_any else ""
 
 
 def leave() -> None:
-    """Close the lesson, as a callback; before its end, a button in the side bar leads back to its step."""
+    """Close the lesson and go back to the visitor's own sentence, as a callback.
+
+    Before the lesson's end, a button in the side bar leads back to its step.
+    """
     if _IS_OVER.get():
         LESSON.clear()
     else:
         LESSON.set(LESSON.get()._replace(is_open=False))
+    if LESSON_SENTENCE.get() not in ("", boxes.source()):
+        _show_here(LESSON_SENTENCE.get())
 
 
 def panel(run: Run) -> bool:
@@ -151,12 +152,13 @@ def panel(run: Run) -> bool:
     if _ASKS.pop():
         focus(boxes.SOURCE, boxes.source())
     if not is_open:
+        keep_sentence()
         return False
     lesson, is_over = _lesson(name), _IS_OVER.get()
     step, count = lesson.steps[number - 1], len(lesson.steps)
     is_own = boxes.source() != step.sentence
     if is_own and boxes.source().strip():  # typed, or from a link
-        LESSON_SENTENCE.set((name, boxes.source()))
+        LESSON_SENTENCE.set(boxes.source())
     if is_over:
         _ = gettext()
         walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
@@ -169,7 +171,7 @@ def panel(run: Run) -> bool:
             run.caption = _closing(name, lesson.learnt_in(language()))
         else:
             run.caption = _step(step, f"{number} / {count}", (name, number))
-            if not is_own and _sentence():
+            if not is_own and LESSON_SENTENCE.get() not in ("", step.sentence):
                 _tell_kept(lesson.steps, number)
     with st.bottom:
         has_changed = not is_over and (_has_changed(run) or is_own)
@@ -203,7 +205,7 @@ def _tell_kept(steps: Sequence[Step], number: int) -> None:
     said = _("This step is about its own sentence. Yours, “{text}”, comes back in step {n}.")
     if back is None:
         said = _("This step is about its own sentence, not about yours, “{text}”.")
-    own = _sentence()
+    own = LESSON_SENTENCE.get()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_kept"):
         short = own if len(own) <= _SHORT else own[: _SHORT - 1] + "…"
         st.text(said.format(text=short, n=back), width="content")  # never markdown
@@ -231,9 +233,9 @@ def _closing(name: str, learnt: str) -> str:
 
 
 def _begin_anew() -> None:
-    """Close the lesson and open the first page, whose boxes stand above everything else."""
+    """Close the lesson and open the first page, whose boxes stand above all else, with the visitor's sentence."""
     leave()
-    visit.bring_back(url_state.State(), [])
+    visit.bring_back(url_state.State(text=LESSON_SENTENCE.get()), [])
     _ASKS.set(True)
 
 
@@ -268,7 +270,7 @@ def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
         "leave": _("Leave the lesson"),
     }
     shown |= {"titles": [_said(each, "title") for each in steps], "pages": _pages(steps), "words": words}
-    shown |= {"fits": [each.fits_any for each in steps], "box": boxes.source(), "sentence": _sentence()}
+    shown |= {"fits": [each.fits_any for each in steps], "box": boxes.source(), "sentence": LESSON_SENTENCE.get()}
     lesson_bar(shown | {"longest": limits.LINK_CHARACTERS}, on_open=open_step, on_leave=leave)
 
 
@@ -338,9 +340,11 @@ def _link_buttons(name: str, step: int) -> None:
     for key, (lesson, number) in places.items():
         with suppress(VisformerError):  # the button says what is wrong with the lesson
             if lesson and (query := _query(lesson)):
-                own = _carried(step) if key == "lesson_return" else ""
+                own = _carried(lesson, number)
                 text = f"&{urlencode({url_state.TEXT: own})}" if own else ""
-                addresses[key] = f"{_pages(_lesson(lesson).steps)[number - 1]}{query}{number}{text}"
+                link = f"{_pages(_lesson(lesson).steps)[number - 1]}{query}{number}{text}"
+                if len(link) <= limits.LINK_CHARACTERS:
+                    addresses[key] = link
     links(addresses)
 
 

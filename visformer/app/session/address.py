@@ -48,7 +48,7 @@ def address(state: State | None = None) -> dict[str, str]:
 
 def of_step(state: State) -> State:
     """Return what a link to a lesson's step needs of a state, as long as the step is unchanged."""
-    text = state.text if (state.lesson, state.text) == LESSON_SENTENCE.get() else ""
+    text = state.text if state.text == LESSON_SENTENCE.get() else ""
     return State(page=state.page, lang=state.lang, text=text, lesson=state.lesson, step=state.step)
 
 

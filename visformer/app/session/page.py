@@ -28,8 +28,8 @@ LESSON_OPENED: Slot[State | None] = Slot("lesson_opened", None)
 """The state of the open step before any change, once it is drawn."""
 LESSON_IS_PLAIN = Slot("lesson_plain", False, resets=True)
 """Whether the step was opened as the lesson has it, not by a link that changes it."""
-LESSON_SENTENCE = Slot("lesson_sentence", ("", ""))
-"""A lesson, by its name, and the sentence that the visitor typed during it."""
+LESSON_SENTENCE = Slot("lesson_sentence", "")
+"""The visitor's own sentence, from before a lesson or typed during it; "": there is none."""
 LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 """The state of a link to a step, until the step is opened."""
 
