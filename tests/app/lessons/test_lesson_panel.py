@@ -111,12 +111,16 @@ def boxes_of(app):
 def test_a_sentence_typed_in_a_step_goes_on_to_those_that_fit_any_and_is_named_in_the_others(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="1")
     enter(app, OWN)
+    click(app, "lesson_its")
+    assert boxes_of(app) == EXAMPLES[0]
+    assert not texts(app, "This text is about")
     shown = {}
     for number in NUMBERS[1:]:
         open_step(app, number)
         shown[number] = shows_own(app, number)
         told = texts(app, "This step is about its own sentence")
         assert len(told) == (not shown[number]) and all(OWN in text for text in told)
+        assert not texts(app, "This text is about")
         if number == 4:
             assert told[0].endswith("comes back in step 7.")
     assert [number for number in NUMBERS[1:] if shown[number]] == [2, 3, 7, 8]
@@ -265,6 +269,9 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     enter(app, "I like cats.")
     assert lesson_bar(app)["changed"]
     assert SHIPPED.steps[4].text("say", "en") in texts(app), "its text is still there"
+    meant = f"This text is about the lesson's sentence, “{EXAMPLES[0]}”."
+    assert meant in texts(app)
+    assert presented(app)["caption"] == f"{SHIPPED.steps[4].text('say', 'en')} {meant}"
     open_step(app, 5)
     assert_shows(app, 5)
     call(app, lesson_panel.leave)

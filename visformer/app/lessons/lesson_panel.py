@@ -33,6 +33,7 @@ from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import downloads
 from visformer.app.widgets.component import focus, lesson_bar, links
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.i18n import paragraph
 from visformer.system import limits
 
 _OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
@@ -171,7 +172,9 @@ def panel(run: Run) -> bool:
             run.caption = _closing(name, lesson.learnt_in(language()))
         else:
             run.caption = _step(step, f"{number} / {count}", (name, number))
-            if not is_own and LESSON_SENTENCE.get() not in ("", step.sentence):
+            if is_own and not step.fits_any:
+                run.caption = paragraph(run.caption, _tell_meant(step, number))
+            elif not is_own and LESSON_SENTENCE.get() not in ("", step.sentence):
                 _tell_kept(lesson.steps, number)
     with st.bottom:
         has_changed = not is_over and (_has_changed(run) or is_own)
@@ -198,6 +201,14 @@ def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
     return hints.tell(step, place) or say
 
 
+def _tell_meant(step: Step, number: int) -> str:
+    """Say that a step's text is about another sentence than the visitor's, which is shown, and return that."""
+    _ = gettext()
+    said = _("This text is about the lesson's sentence, “{text}”.").format(text=_short(step.sentence))
+    _sentence_line(said, key="lesson_its", on_click=open_step, args=(number,))
+    return said
+
+
 def _tell_kept(steps: Sequence[Step], number: int) -> None:
     """Say why a step does not show the visitor's own sentence, and where that comes back."""
     _ = gettext()
@@ -206,10 +217,19 @@ def _tell_kept(steps: Sequence[Step], number: int) -> None:
     if back is None:
         said = _("This step is about its own sentence, not about yours, “{text}”.")
     own = LESSON_SENTENCE.get()
+    _sentence_line(said.format(text=_short(own), n=back), key="lesson_own", on_click=_show_here, args=(own,))
+
+
+def _short(sentence: str) -> str:
+    return sentence if len(sentence) <= _SHORT else sentence[: _SHORT - 1] + "…"
+
+
+def _sentence_line(said: str, **button: Any) -> None:
+    """Draw a line about a sentence, and the button that shows this sentence in the step."""
+    _ = gettext()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_kept"):
-        short = own if len(own) <= _SHORT else own[: _SHORT - 1] + "…"
-        st.text(said.format(text=short, n=back), width="content")  # never markdown
-        st.button(_("Show it here"), type="tertiary", key="lesson_own", on_click=_show_here, args=(own,))
+        st.text(said, width="content")  # never markdown
+        st.button(_("Show it here"), type="tertiary", **button)
 
 
 def _show_here(sentence: str) -> None:
