@@ -71,3 +71,17 @@ def test_what_is_typed_before_the_browser_knows_its_new_address_is_not_undone(ne
     choose(app, boxes.LANGUAGE, "中文")
     assert sentence(app) == "I like cats."
     assert address_of(app)["text"] == "I like cats."
+
+
+def test_each_moment_of_a_training_is_an_entry_and_back_leads_to_the_one_before(new_app, go_to_entry):
+    app = new_app(model="en-zh@9")
+    slider = lambda: app.select_slider(key="timeline_moment")  # noqa: E731
+    entries = [address_of(app)]
+    for moment in (6, 4):
+        slider().set_value(moment).run()
+        entries.append(address_of(app))
+    assert [entry["model"] for entry in entries[1:]] == ["en-zh@6", "en-zh@4"]
+    for entry, moment in ((entries[1], 6), (entries[0], 9), (entries[2], 4)):
+        go_to_entry(app, entry)
+        assert slider().value == moment
+        assert address_of(app) == entry

@@ -14,9 +14,6 @@ from visformer.pictures.attention import step_of, told
 from visformer.pictures.learning import HISTORY
 from visformer.pictures.registry.picture import pages
 
-HAS_MOVED = Slot("timeline_moved", False)
-"""Whether this run shows another moment than the last: it renames the entry of the browser's history."""
-
 _IS_OPEN = Slot("timeline", False)
 _SLIDER: Slot[int] = Slot("timeline_moment", 0)
 _WIDTH = 640  # of the curves, in pixels, where the window has them
@@ -91,7 +88,6 @@ def _turn(moment: int) -> None:
     name, last = model_of(_model())[0], len(figures_of(_model())) - 1
     boxes.MODEL_BOX.set(name if moment == last else moment_name(name, moment))
     _IS_OPEN.set(True)
-    HAS_MOVED.set(True)
 
 
 def _close() -> Any:
