@@ -39,6 +39,8 @@ with chosen:
     at = lab.places(example, example.inputs, {})
 with typed:
     inputs = lab.inputs(example, at)
+if pictures.View(example, inputs, at).changed:
+    run.current().unlinked = _("The link opens the example with its own numbers: those that you typed are not in it.")
 try:
     results = compute(example, inputs)
 except VisformerError as error:

@@ -1,5 +1,6 @@
 """Reading and using the pages of a session; session state and address without a server."""
 
+import json
 import re
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -93,6 +94,11 @@ def was_sent_ahead(app):
 def presented(app):
     """Return what a presentation of the page shows, from the header of its message."""
     return read_message(_component(app, "present_words").proto.bytes)[0]
+
+
+def link_words(app):
+    """Return the words of the button that copies the link."""
+    return json.loads(_component(app, "copy_link").proto.bytes)
 
 
 def here(app):

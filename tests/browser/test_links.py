@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import serving, visiting
 from tests.browser.support import address_of, go_to, state_of, submit, wait_for_panels, wait_until_done
+from visformer.app.widgets.component import _LINK_HTML
 
 pytestmark = pytest.mark.browser
 
@@ -66,12 +67,38 @@ def test_copy_link_copies_the_address_and_says_so(open_app):
     }
 
 
+COPIED = """
+  const parentElement = document.createElement("div")
+  parentElement.innerHTML = args.html
+  document.body.append(parentElement)
+  const end = m.default({ data: new TextEncoder().encode(JSON.stringify(args.words)), parentElement })
+  parentElement.querySelector("button").click()
+  await Promise.resolve()
+  end()
+  const shown = [...parentElement.querySelectorAll("button, p, input")].filter((part) => part.checkVisibility())
+  parentElement.remove()
+  return shown.map((part) => part.value || part.textContent)
+"""
+
+
+@pytest.mark.parametrize("has_clipboard", [True, False])
+def test_what_is_not_in_a_link_is_said_when_it_is_copied(bare, has_clipboard):
+    words = {"copy": "copy", "copied": "copied", "address": "address", "byHand": "by hand.", "unlinked": "without."}
+    if has_clipboard:
+        bare.page.evaluate(CLIPBOARD)
+    else:
+        bare.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    shown = bare.run("streamlit/link.js", COPIED, {"html": _LINK_HTML, "words": words})
+    assert shown == (["copied", "without."] if has_clipboard else ["copy", "by hand. without.", bare.page.url])
+
+
 def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
-    page = open_app(query="attention?layer=2")
+    page = open_app(query="attention?layer=2", width=390, height=844)
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.get_by_role("button", name="Copy link").click()
     field = page.get_by_label("Address of this page")
     expect(field).to_have_value(page.url)
+    expect(field).to_be_in_viewport(ratio=1)
     selected = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
     assert selected == page.url
     page.keyboard.press("Escape")

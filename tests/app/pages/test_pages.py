@@ -17,6 +17,7 @@ from tests.app.support import (
     enter,
     ignored,
     in_a_session,
+    link_words,
     move_all_controls,
     open_page,
     picture_components,
@@ -229,7 +230,9 @@ def test_every_worked_example_is_drawn(new_app, example):
 def test_remarks_on_printed_values_disappear_when_inputs_change(new_app):
     app = open_example(new_app(), "sinusoid")
     assert "those of base 100" in app.text[-1].value
+    assert "unlinked" not in link_words(app)
     set_number(app, "base", 500)
+    assert "those that you typed are not in it" in link_words(app)["unlinked"]
     assert not [text for text in texts(app) if "those of base 100" in text]
     assert texts(app, "These inputs have been changed")
 

@@ -6,8 +6,8 @@ settings.
 
 import pytest
 
-from tests.app.support import address_of, ignored, upload
-from visformer.app.session import boxes
+from tests.app.support import address_of, ignored, in_a_session, upload
+from visformer.app.session import address, boxes, run
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.shell import sharing
 
@@ -22,6 +22,15 @@ def test_a_token_that_cannot_be_chosen_is_reported(new_app, taken, reason):
     assert not app.exception
     assert ignored(app) == [f"decoding_taken={taken}: {reason}"]
     assert "decoding_taken" not in address_of(app)
+
+
+def test_changes_that_are_too_many_for_a_link_are_left_out_of_it_and_that_is_said():
+    with in_a_session({}):
+        address.show_changes("masks_switched", "b1.1.1.1")
+        assert (run.current().choices, run.current().unlinked) == ({"masks_switched": "b1.1.1.1"}, "")
+        address.show_changes("masks_switched", "_".join(["b1.1.1.1"] * 30))
+        assert run.current().choices == {"masks_switched": None}
+        assert run.current().unlinked.startswith("Your changes on this page are too many for the link")
 
 
 def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):

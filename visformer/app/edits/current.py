@@ -35,7 +35,7 @@ def _cells(trace: Trace, where: str | None) -> "Sequence[Edit]":
         return ()
     switched = editing.flips(where, shape_of(_layers(trace, where)))
     found = editing.mask_edits(editing.Scope(where, tuple(_layers(trace, where))), switched, mask)
-    address.show(CELLS, _text(where, url_edits.cells_text(found)))
+    address.show_changes(CELLS, _text(where, url_edits.cells_text(found)))
     return found
 
 
@@ -45,7 +45,7 @@ def _heads(trace: Trace, where: str | None) -> "Sequence[Edit]":
         return ()
     layers, n_heads = _sizes(trace, where)
     scales = editing.scales(where, len(layers), n_heads)
-    address.show(HEADS, _text(where, url_edits.heads_text(scales, layers)))
+    address.show_changes(HEADS, _text(where, url_edits.heads_text(scales, layers)))
     return editing.head_edits(where, scales, layers=layers)
 
 
@@ -68,7 +68,7 @@ def _take(name: str, trace: Trace, keep: Callable[[str, str], None]) -> None:
     visit.take(name, read)
 
 
-def _text(where: str, text: str | None) -> str | None:
+def _text(where: str, text: str) -> str:
     return text and f"{short_name(where)}_{text}"
 
 

@@ -25,15 +25,15 @@ _CELLS = re.compile(r"([ob])" + r"\.".join([r"([0-9]{1,3}(?:-[0-9]{1,3})?)"] * 4
 _HEADS = re.compile(r"\.".join([r"([0-9]{1,3})"] * 3))
 
 
-def cells_text(edits: "Sequence[Block | Open]") -> str | None:
-    """Write edits of :func:`visformer.app.edits.editing.mask_edits`; None if there are none, or too many for a link."""
+def cells_text(edits: "Sequence[Block | Open]") -> str:
+    """Write edits of :func:`visformer.app.edits.editing.mask_edits`; "" if there are none."""
     texts = []
     for edit in edits:
         _part, layer, _kind = edit.where.split(".")
         for head in edit.head if isinstance(edit.head, Sequence) else (edit.head,):
             place = (None if layer == "*" else int(layer), head, edit.query, edit.key)
             texts.append(("o" if edit.value else "b") + ".".join(map(_place_text, place)))
-    return _joined(texts)
+    return "_".join(texts)
 
 
 def cells(text: str, mask: NDArray[np.bool_], n_heads: int, *, layers: Sequence[int]) -> NDArray[np.bool_]:
@@ -67,13 +67,13 @@ def _place_text(at: int | tuple[int, int] | None) -> str:
     return str(end) if end == first + 1 else f"{first + 1}-{end}"
 
 
-def heads_text(scales: NDArray[np.float64], layers: Sequence[int]) -> str | None:
-    """Write factors of heads, (layer, head); None if all are 1, or too many are not for a link.
+def heads_text(scales: NDArray[np.float64], layers: Sequence[int]) -> str:
+    """Write factors of heads, (layer, head); "" if all are 1.
 
     ``layers``: their numbers, from 0.
     """
     changed = np.argwhere(scales != 1)
-    return _joined([f"{layers[row] + 1}.{head + 1}.{100 * scales[row, head]:.0f}" for row, head in changed])
+    return "_".join(f"{layers[row] + 1}.{head + 1}.{100 * scales[row, head]:.0f}" for row, head in changed)
 
 
 def heads(text: str, layers: Sequence[int], n_heads: int) -> NDArray[np.float64]:
@@ -92,8 +92,3 @@ def heads(text: str, layers: Sequence[int], n_heads: int) -> NDArray[np.float64]
             raise LinkError(N_("expected heads of this attention, such as 1.3.50: layer 1, head 3, at 50 %."))
         scales[layers.index(layer - 1), head - 1] = percent / 100
     return scales
-
-
-def _joined(texts: list[str]) -> str | None:
-    text = "_".join(texts)
-    return text if 0 < len(text) <= limits.CHOICE_CHARACTERS else None

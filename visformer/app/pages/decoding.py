@@ -15,7 +15,6 @@ from visformer.pictures.decoding import DRAWS, GROWING, SEED, STEP, TEMPERATURE,
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style.numbers import probability
 from visformer.pictures.style.theme import decoded_text
-from visformer.system import limits
 from visformer.web.panels import Click
 
 if TYPE_CHECKING:  # visformer.model.decoding imports torch
@@ -60,8 +59,7 @@ def prefix() -> tuple[int, ...]:
 def resume(model: Any, decode: "Callable[[tuple[int, ...]], Decoding]") -> "Decoding":
     """Decode behind the forced prefix, from the visitor or a link, and put the prefix into the address."""
     visit.take(_TAKEN, lambda value: _FORCED.set(_replayed(_read(value, model.text), decode)))
-    ids = ".".join(map(str, prefix()))
-    address.show(_TAKEN, ids if 0 < len(ids) <= limits.CHOICE_CHARACTERS else None)
+    address.show_changes(_TAKEN, ".".join(map(str, prefix())))
     return decode(prefix())
 
 

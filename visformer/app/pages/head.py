@@ -25,7 +25,7 @@ def silence(trace: Trace, bar: Any) -> None:
         layers, (n_layers, n_heads, *_sides) = tuple(patterns), shape_of(patterns)
         editing.take_scales(stack, layers, n_heads)
         scales = editing.scales(stack, n_layers, n_heads)
-        address.show(url_edits.HEADS, url_edits.heads_text(scales, layers))
+        address.show_changes(url_edits.HEADS, url_edits.heads_text(scales, layers))
         panel = factors(scales, layers)
         controls.draw([panel], key="head_scales", on_click=lambda c: editing.scale_all(stack, c, scales, scale))
     with right:

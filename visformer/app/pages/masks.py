@@ -49,7 +49,7 @@ def edit(setting: Setting, bar: Any) -> None:
     editing.take_cells(scope, mask, shape[1])
     flips = editing.flips(attention, shape)
     edits = editing.mask_edits(scope, flips, mask)
-    address.show(url_edits.CELLS, url_edits.cells_text(edits))
+    address.show_changes(url_edits.CELLS, url_edits.cells_text(edits))
     left, right = st.columns([42, 58], gap="medium")
     with left:
         chosen = scope.of(np.broadcast_to(mask[:, None], shape))[:, :1]

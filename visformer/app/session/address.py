@@ -13,6 +13,10 @@ from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, L
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
+from visformer.errors import N_
+from visformer.system import limits
+
+_TOO_MANY = N_("Your changes on this page are too many for the link, which opens the page without them.")
 
 ROOM = Slot(url_state.FOLLOW, "")
 """The room of the presenter that this session follows."""
@@ -79,3 +83,11 @@ def update(run: Run | None = None) -> None:
 def show(name: str, value: str | None) -> None:
     """Put a choice made on the page into its address; None: the default."""
     runs.current().choices[name] = None if name in selection.NAMES else value
+
+
+def show_changes(name: str, text: str) -> None:
+    """Put changes made on the page into its address; "": none. If they are too many, "Copy link" says so."""
+    fits = len(text) <= limits.CHOICE_CHARACTERS
+    show(name, text if text and fits else None)
+    if not fits:
+        runs.current().unlinked = boxes.gettext()(_TOO_MANY)

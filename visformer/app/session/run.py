@@ -65,6 +65,7 @@ class Run:
     caption: str = ""  # what to look for; a presentation shows it over the picture
     tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
+    unlinked: str = ""  # which of what it shows its link does not hold, in words
     steps: Steps = field(default_factory=Steps)
     exports: list[tuple["Kind", Any, str]] = field(default_factory=list)  # kind, what, key of each to export
 

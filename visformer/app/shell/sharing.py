@@ -45,6 +45,8 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     }
     if not shown.fits:
         words["refused"] = _("These texts are too long for a link: save them as a file.")
+    elif run.unlinked:
+        words["unlinked"] = run.unlinked
     link_button(words)
     presenting.bar(run, outcome, on_type)
     box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)

@@ -279,7 +279,7 @@ def link_button(words: Mapping[str, str]) -> None:
     """Draw a button that copies the page's address and confirms it.
 
     Of the words, "copy" is its label and "copied" the confirmation; where the browser refuses, "byHand" is shown beside
-    the address, whose label is "address"; "refused", if present, is shown instead of copying.
+    the address, whose label is "address"; "refused", if present, is shown instead of copying, and "unlinked" after it.
     """
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 

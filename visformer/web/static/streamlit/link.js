@@ -28,8 +28,9 @@ export default ({ data, parentElement }) => {
       setTimeout(() => (button.textContent = words.copy), DONE)
     } catch {
       field.value = location.href
-      announce(words.byHand, true)
+      return announce([words.byHand, words.unlinked].filter(Boolean).join(" "), true)
     }
+    if (words.unlinked) announce(words.unlinked, false)
   }
   return mendSideBar()
 }
