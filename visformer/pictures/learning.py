@@ -88,7 +88,9 @@ SEED = Number(
     most=MOST_SEED, valid=0, step=1, widget="number_input",
 )
 TRAINING = Text(
-    name="training", label=N_("Model"), among=_with_history, default=lambda setting: _with_history(setting)[0],
+    name="training", label=N_("Model whose training is shown"), among=_with_history,
+    tooltip=N_("Only for these curves: at first the model in the side bar, if moments of its training were kept."),
+    default=lambda setting: _with_history(setting)[0],
     help="A model whose moments were kept, see vf.moments: a name or a folder; by default en-zh.",
 )
 LEARNING = Picture(

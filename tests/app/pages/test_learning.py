@@ -169,6 +169,8 @@ def curves(app):
 
 def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
     app = new_app(page=PAGE, learning_view="history")
+    boxes = {app.selectbox(key=key).label for key in ("model", "learning_training")}
+    assert boxes == {"Other pages' model", "Model whose training is shown"}
     names, lines = curves(app)
     assert {"BLEU en→zh", "AER zh→en", "Alignment head"} <= {*names} and not lines
     assert app.dataframe[0].value["step"].tolist() == [2733, 2733, 7014]

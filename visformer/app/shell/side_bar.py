@@ -14,6 +14,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.session import address, boxes
+from visformer.app.session.page import current_page
 from visformer.app.shell import model_download, timeline, untrained_sliders
 from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
@@ -21,6 +22,7 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.untrained import names_untrained
 from visformer.pictures.registry.picture import SECTIONS
+from visformer.pictures.registry.picture import pages as registered
 from visformer.system import settings
 
 _NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
@@ -64,13 +66,14 @@ def _model_chooser() -> None:
         boxes.MODEL_BOX.set(first)
     chosen = str(boxes.model())
     boxes.keep_choice(boxes.MODEL)
+    has_own = not registered()[current_page()].has_sentence  # numbers of its own
     st.selectbox(
-        _("Model"),
+        _("Other pages' model") if has_own else _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, *RUNS.models(following.owner()), chosen])),
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
-        help=_("Every page looks inside this model, except the lab, which has its own numbers."),
+        help=_("Every page looks inside this model, except the lab, Atlas and Learning, which have their own numbers."),
     )
     with st.container(gap=None):  # feeds take up no room
         component.here_view()
