@@ -1,12 +1,13 @@
 """Models while they learn: a small one, here and now, and others by the moments of their training that were kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visformer.adapters.bundled import GPT, TRANSLATOR
 from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
 from visformer.errors import N_
+from visformer.i18n import Gettext, paragraph
 from visformer.pictures.registry.options import Choice, Number, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -19,6 +20,27 @@ if TYPE_CHECKING:  # plotly, numpy
 NOTHING = "none"
 WITH_HISTORY = (TRANSLATOR, GPT)
 """The bundled models whose moments were kept."""
+
+ABOUT_FIGURES = {
+    "loss": N_(
+        "The loss is the mean of −ln p of the right token, in nats, the unit of the natural logarithm: 0 if the model "
+        "is certain of it, 0.7 if p is one half."
+    ),
+    "bleu_en_zh": N_(
+        "BLEU, 0 to 100, says how much a translation shares with a person's: single words, and sequences of two to "
+        "four."
+    ),
+    "aer_en_zh": N_(
+        "The alignment error rate (AER) is the share of links between the words of both languages that a head's "
+        "largest weights get wrong or miss: the lower, the better."
+    ),
+}
+"""What the figures of a moment of a training are, by the column of :func:`visformer.moments`."""
+
+
+def explained(figures: Collection[str], gettext: Gettext) -> str:
+    """Return what these figures of a moment are, in words."""
+    return paragraph(*(gettext(about) for name, about in ABOUT_FIGURES.items() if name in figures))
 
 
 @dataclass(frozen=True)

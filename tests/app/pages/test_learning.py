@@ -86,6 +86,7 @@ def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app):
     (training,) = told["trainings"]
     assert [training["moments"][0][0], training["moments"][-1][0]] == [0, 300]
     assert training["moments"][-1][2] < 0.5 < training["moments"][0][2], "it has learned to sort"
+    assert len(captions(app, "The loss is the mean of −ln p of the right token, in nats")) == 1
     button = next(button for button in app.button if button.key == "learning_way_plain_attention")
     button.click().run()
     assert not app.exception
@@ -175,10 +176,13 @@ def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
     assert {"BLEU en→zh", "AER zh→en", "Alignment head"} <= {*names} and not lines
     assert app.dataframe[0].value["step"].tolist() == [2733, 2733, 7014]
     assert len(captions(app, "A mark is where a head appears: from this moment on it has its label")) == 1
+    (about,) = captions(app, "The loss is the mean of −ln p of the right token, in nats")
+    assert "BLEU, 0 to 100, says" in about and "The alignment error rate (AER) is" in about
     app.selectbox(key="learning_training").set_value("mini-gpt").run()
     assert not app.exception and address_of(app)["learning_training"] == "mini-gpt"
     names, _ = curves(app)
     assert "Induction head" in names and "BLEU en→zh" not in names
+    assert "BLEU" not in captions(app, "The loss is the mean")[0]
     assert {*app.dataframe[0].value["label"]} == {"Induction head", "Previous token head"}
 
 

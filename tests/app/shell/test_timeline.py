@@ -74,7 +74,8 @@ def test_a_link_opens_a_moment_and_a_moment_has_an_address(new_app):
     assert address_of(app)["model"] == "en-zh@5"
     assert presented(app)["moments"]
     assert "Step 141 of 7,014" in presented(app)["sentence"]
-    assert any(caption.value.startswith("Step 141 of 7,014 · loss ") for caption in app.caption)
+    (figures,) = [caption for caption in app.caption if caption.value.startswith("Step 141 of 7,014 · loss ")]
+    assert "−ln p" in figures.help and "BLEU" in figures.help and "alignment error rate" in figures.help
 
 
 @pytest.mark.parametrize("model", ["en-zh@99", "untrained-64x2-enc1-dec1-ff64-seed1@3", "nothing@1"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.adapters.history import head_scores, model_of, steps
+from visformer.adapters.history import figures_of, head_scores, model_of, steps
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.serving.models import MODEL, discreetly, label, named, offered
 from visformer.app.session import boxes
@@ -14,7 +14,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, long_run, tables, url_widgets
 from visformer.errors import N_
 from visformer.i18n import paragraph
-from visformer.pictures.learning import HISTORY, PAGE, WITH_HISTORY
+from visformer.pictures.learning import HISTORY, PAGE, WITH_HISTORY, explained
 from visformer.system.progress import report
 from visformer.trace.stacks import STACKS
 
@@ -57,6 +57,7 @@ def draw() -> None:
         heads = _MEASURED.get().get(name)
         _offer(name, row)
     _curves(name, setting, moment if name == own else None, heads)
+    st.caption(explained(figures_of(name)[-1], _))
     if heads is None:
         st.caption(_(_NOT_MEASURED))
     else:

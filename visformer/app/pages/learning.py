@@ -16,7 +16,18 @@ from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
-from visformer.pictures.learning import BESIDE, LEARNING, NOTHING, PAGE, SEED, TASK, VARIANT, Watched, recipes_of
+from visformer.pictures.learning import (
+    BESIDE,
+    LEARNING,
+    NOTHING,
+    PAGE,
+    SEED,
+    TASK,
+    VARIANT,
+    Watched,
+    explained,
+    recipes_of,
+)
 from visformer.pictures.registry.options import Option
 from visformer.pictures.registry.picture import pages
 from visformer.pictures.registry.setting import Setting
@@ -112,6 +123,8 @@ def _live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
         learning_view(
             on_act=lambda act: _act(act, recipes), on_missing=lambda have: _SENT.set((_SENT.get()[0], (have,)))
         )
+    if found is not None and found.moments:
+        st.caption(explained(["loss"], boxes.gettext()))
 
 
 def _act(act: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:

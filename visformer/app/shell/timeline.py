@@ -11,7 +11,7 @@ from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls
 from visformer.pictures.attention import step_of, told
-from visformer.pictures.learning import HISTORY
+from visformer.pictures.learning import HISTORY, explained
 from visformer.pictures.registry.picture import pages
 
 _IS_OPEN = Slot("timeline", False)
@@ -55,7 +55,8 @@ def draw() -> None:
             label_visibility="collapsed",
         )
         st.button("›", key=_ON, help=_("The next moment (.)"), disabled=at == last, on_click=_turn, args=(at + 1,))
-        st.caption(" · ".join([said(), *told(moments[at], _)]), width="content")
+        figures = " · ".join([said(), *told(moments[at], _)])
+        st.caption(figures, width="content", help=explained(moments[at], _))
         box = st.popover(_("Curves"), type="tertiary", on_change="rerun", key=_CURVES)
         if box.open:
             with box, st.container(width=_WIDTH):
