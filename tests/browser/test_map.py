@@ -280,6 +280,32 @@ def test_the_head_under_the_pointer_says_what_it_reads_most(page, trace):
     assert said_by(page).startswith(REST)
 
 
+ROOMS = """map => {
+  const [say, canvas] = [map.querySelector(".vf-say"), map.querySelector("canvas.vf-model")]
+  const rooms = new Set([say.offsetHeight])
+  const { left, top, width, height } = canvas.getBoundingClientRect()
+  for (let y = 4; y < height; y += 14) for (let x = 4; x < width; x += width / 5) {
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }))
+    rooms.add(say.offsetHeight)
+  }
+  canvas.dispatchEvent(new PointerEvent("pointerleave"))
+  return [...rooms]
+}"""
+"""Point at everything, and return the heights that the caption takes."""
+
+
+def test_the_caption_keeps_its_room_whatever_is_pointed_at(page):
+    """Or the picture would move away under the pointer."""
+    for width, height in ((390, 844), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(FRAMES, 30)  # the side bar slides
+        assert len(page.locator(".vf-map").evaluate(ROOMS)) == 1, width
+    page.keyboard.press("p")
+    page.locator(".vf-staged").wait_for()
+    assert len(page.locator(".vf-map").evaluate(ROOMS)) == 1, "presenting"
+    page.keyboard.press("Escape")
+
+
 def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
     said = []
     for _ in range(200):
