@@ -8,11 +8,13 @@ import torch
 from playwright.sync_api import expect
 
 import visformer as vf
-from tests.browser.bare import text_of
+from tests.browser.bare import BarePage, text_of
+from tests.browser.boxes import RECORD_LABELS, labels
 from tests.browser.conftest import visiting
 from tests.browser.support import address_of, fingerprint, head_of, wait_until_done
 from tests.kinds import KINDS, trace_of
-from tests.web.support import without_names
+from tests.web.support import made_up_trace, without_names
+from visformer.i18n import translations
 from visformer.pictures.map import RECORD, steps
 from visformer.web.bundle import stylesheet
 from visformer.web.chunks import Focus
@@ -122,6 +124,25 @@ def test_without_names_the_bar_is_that_of_the_token_that_follows(bare):
     assert f"{best:.2f}" != f"{following:.2f}"
     assert f"{following:.2f}" in drawn
     assert f"{best:.2f}" not in drawn
+
+
+WORDS = "如果 我们 中华人民共和国 在 Internationalization 和 Every 。 W teacher".split()
+UNNAMED = {"en": r"… (\d+) more", "zh": r"… 其余 (\d+) 个"}
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1400])
+def test_names_of_tokens_do_not_touch_and_those_left_out_are_counted(chromium, width):
+    bare, found = BarePage(chromium, width=width, script=RECORD_LABELS), []
+    for n, lang in ((8, "en"), (17, "zh"), (26, "en"), (41, "zh"), (60, "en")):
+        trace = made_up_trace(n_tgt=n, n_layers=1, tokens=[WORDS[i % len(WORDS)] for i in range(n)])
+        page = mount(bare, trace, gettext=translations(lang).gettext, lang=lang)
+        found += [f"{lang} {n}: {fault}" for fault in labels(page)["found"]]
+        drawn = [label["text"] for label in page.evaluate(LABELS)]
+        named = [text for text in drawn if text in trace.tokens["tgt"]]
+        counts = [int(match[1]) for match in (re.fullmatch(UNNAMED[lang], text) for text in drawn) if match]
+        assert len(named) + sum(counts[1:]) == n, f"{n} tokens, named: {named}"
+    bare.close()
+    assert not found, "\n".join(found)
 
 
 def test_the_first_step_completes_the_first_stage(bare):

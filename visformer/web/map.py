@@ -53,6 +53,7 @@ _TEXT = {
     "norm": N_("length {norm}"),
     "softmax": N_("Next token"),
     "folded": N_("{n} layers more"),
+    "unnamed": N_("{n} more"),
     "head": N_("{stack}, layer {layer}, head {head}"),
     "one_head": N_("Head {head}"),
     "one_cell": N_("“{query}” reads “{key}”"),

@@ -33,6 +33,8 @@ const MUCH = 600 // height
 const MEMORY = 26 // height of the path of the memory above the encoder
 const CHARACTER = 13.5 // width of a Chinese character; half of it is that of a Latin letter
 const SLOT = 104 // maximum width of a token
+const CLEAR = 1.7 // of their size: slanted tokens closer than this touch
+const EDGE = 14 // beside the last of slanted tokens, which reaches out of its slot
 
 const isWide = (character) => character.codePointAt(0) > 0x2e7f
 
@@ -69,13 +71,16 @@ function frameOf(model, column, { x, w, candidates }) {
   const inner = { x: x + STREAM + label, w: w - STREAM - label - 1 } // a frame around it is inside the column
   const tokens = model.tokens[column.side]
   const predicts = column.side === "tgt" && model.steps.length > 0
-  const slot = Math.min(SLOT, inner.w / tokens.length)
+  const widest = Math.min(SLOT, inner.w / tokens.length)
   const written = [...tokens, ...(predicts ? model.tokens.next : [])]
-  const slanted = written.some((token) => (widthOf(token) * sizes.token) / SIZES.token > slot - 4)
+  const slanted = written.some((token) => (widthOf(token) * sizes.token) / SIZES.token > widest - 4)
+  const slot = slanted ? Math.min(widest, (inner.w - EDGE) / tokens.length) : widest
+  const every = slanted ? Math.ceil((CLEAR * sizes.token) / slot) : 1 // where even slanted tokens would touch, some are not named
+  const unnamed = tokens.length - Math.ceil(tokens.length / every)
   const shape = (kind) => model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)?.shape ?? []
   const heads = (kind) => shape(kind)[1] ?? 0
   const [row, strip, bar] = large ? [slanted ? LARGE_SLANTED : LARGE_TOKENS, LARGE_STRIP, LARGE_BAR] : [slanted ? SLANTED : TOKENS, STRIP, BAR]
-  return { column, x, w, narrow, sizes, inner, slot, slanted, row, strip, bar, predicts, candidates, shape, heads }
+  return { column, x, w, narrow, sizes, inner, slot, slanted, every, unnamed, row, strip, bar, predicts, candidates, shape, heads }
 }
 
 const perRow = (n) => Math.ceil(n / Math.ceil(n / IN_ROW))

@@ -2,7 +2,7 @@
 
 import { paintCell } from "./cell.js"
 import { paintDetail } from "./detail.js"
-import { FFN } from "./layout.js"
+import { FFN, LINES } from "./layout.js"
 import { paintLines } from "./lines.js"
 import { shorten, sizeCanvas } from "../shared/surface.js"
 import { byWord } from "./timeline.js"
@@ -10,7 +10,6 @@ import { byWord } from "./timeline.js"
 const ROUND = 5
 const SLANT = Math.PI / 4.5
 const QUIET = 0.2 // opacity of lines around what has not been computed yet
-const APART = 1.3 // of their size: slanted tokens closer than this would touch
 const [LETTER, WIDE] = [0.6, 1.08] // width of a letter, and of a Chinese one, before they are tokens: of its size
 const GATHERED = 0.65 // share of the first stage after which the letters of each token are together
 
@@ -45,7 +44,9 @@ const isActive = ({ scene }, column, key) => scene.stage?.key === `${column.stac
 
 function paintColumn(pen, column) {
   const { context, theme, model } = pen
+  const { narrow, inner, tokens } = column
   paintTitle(pen, column)
+  narrow ? paintUnnamed(pen, column, column.x + column.w, tokens.y + tokens.h + LINES - 7) : paintUnnamed(pen, column, inner.x - 22, tokens.y + 12)
   const shown = rowsShown(pen, column)
   paintTokens(pen, column, column.tokens, model.tokens[column.side], shown)
   if (isGathering(pen, column)) paintLetters(pen, column, column.tokens, shown)
@@ -74,11 +75,21 @@ function paintTitle({ context, theme, model }, { stack, tokens, narrow, inner, x
   context.textAlign = narrow ? "left" : "right"
   context.textBaseline = "middle"
   context.fillStyle = theme.text
-  context.fillText(model.text[stack], narrow ? x : inner.x - 22, tokens.y + tokens.h + (narrow ? 36 : -11))
+  context.fillText(model.text[stack], narrow ? x : inner.x - 22, tokens.y + tokens.h + (narrow ? LINES - 7 : -11))
   if (narrow) return
   context.font = `${sizes.small}px ${theme.font}`
   context.fillStyle = theme.faint
   context.fillText(shorten(context, block, inner.x - x - 24), inner.x - 22, tokens.y + tokens.h + 8)
+}
+
+/** How many tokens of a row have no room for their names. */
+function paintUnnamed({ context, theme, model }, { unnamed, sizes }, x, y) {
+  if (!unnamed) return
+  context.font = `${sizes.name}px ${theme.font}`
+  context.textAlign = "right"
+  context.textBaseline = "middle"
+  context.fillStyle = theme.faint
+  context.fillText(`… ${model.text.unnamed.replace("{n}", unnamed)}`, x, y)
 }
 
 /** Frame a rectangle; the frame is as thick at any zoom. */
@@ -95,9 +106,8 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
 function paintTokens({ context, theme, model }, column, rect, tokens, shown, from = column.side) {
   context.font = `${column.sizes.token}px ${theme.font}`
   context.textBaseline = "middle"
-  const every = Math.ceil((APART * column.sizes.token) / column.slot) // where even slanted ones would touch, some are left out
   tokens.forEach((token, i) => {
-    context.globalAlpha = i % every ? 0 : Math.max(0, Math.min(1, shown - i))
+    context.globalAlpha = i % column.every ? 0 : Math.max(0, Math.min(1, shown - i))
     if (!context.globalAlpha) return
     context.fillStyle = model.special[from][i] ? theme.faint : theme.text
     context.save()
@@ -374,7 +384,10 @@ function paintPrediction(pen, column) {
   const done = rowsDone(pen, column, "softmax")
   const written = byWord(model, column) ? scene.progress(`${column.stack}.back`) : done
   const active = isActive(pen, column, "softmax")
-  if (!column.narrow) paintName(pen, column, { ...bars, y: bars.y + 4, h: 28 }, model.text.softmax, "", active)
+  if (!column.narrow) {
+    paintName(pen, column, { ...bars, y: bars.y + 4, h: 28 }, model.text.softmax, "", active)
+    paintUnnamed(pen, column, column.inner.x - 22, next.y + next.h / 2)
+  }
   const share = byWord(model, column) ? Math.max(0, Math.min(1, done - row)) : Math.min(1, done)
   const line = bars.h / column.candidates
   const label = Math.min(92, bars.w * 0.36)
