@@ -173,6 +173,23 @@ def test_a_step_that_there_is_not_is_left_to_the_page(bare):
     page.evaluate("() => { window.onkeydown = null }")
 
 
+def test_a_presentation_counts_the_steps_of_the_play_and_leaves_it_at_once(bare):
+    page, count = mount(bare, trace_of("bert")), bare.page.locator(".vf-count")
+    page.get_by_role("button", name="One step on").click()
+    expect(count).to_have_text("")
+    page.evaluate("window.map.go(Infinity)")
+    page.evaluate(PRESENTING, True)
+    n = page.evaluate("window.map.stages.length")
+    for step in (1, 2):
+        page.get_by_role("button", name="One step on").click()
+        expect(count).to_have_text(f"Step {step} of {n}")
+    page.locator("canvas.vf-model").press("End")
+    expect(count).to_have_text("")
+    assert page.evaluate("window.map.time === Infinity || window.map.time") is True
+    assert not page.evaluate("window.map.step(1)"), "the next key turns to the next page"
+    page.evaluate(PRESENTING, False)
+
+
 FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
 
 

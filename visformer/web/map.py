@@ -27,6 +27,8 @@ _TEXT = {
     "back": N_("One step back"),
     "on": N_("One step on"),
     "time": N_("Where the play is"),
+    "step": N_("Step {step} of {steps}"),
+    "to_end": N_("to the end of the play"),
     "speed": N_("Speed"),
     "zoom_in": N_("Zoom in (+, or Ctrl and wheel)"),
     "zoom_out": N_("Zoom out (-)"),

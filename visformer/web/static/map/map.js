@@ -62,6 +62,7 @@ class MapView {
       repaint: () => this.repaint(),
       step: (direction, guided) => (!guided && direction > 0 && this.begin()) || this.step(direction),
       act: (event) => this.actOf(event),
+      help: () => ({ keys: [["End", this.model.text.to_end]], scores: [] }),
       whole: true,
     })
   }
@@ -86,6 +87,7 @@ class MapView {
       button(zoom, "zoom-whole", () => this.zoomTo(null), "⤢"),
     ]
     this.keep = new Keep(bar, this)
+    this.count = part(this.root, "div", "count")
     this.caption = part(this.root, "div", "say", { role: "status", "aria-live": "polite" })
     const path = part(this.root, "div", "path")
     this.box = part(this.root, "div", "mapbox")
@@ -223,6 +225,8 @@ class MapView {
     const rest = name && fill(text.at_rest, { head: name })
     const stage = scene.stage && this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame))
     this.say(at || (!this.frame && cell) || stage || rest)
+    const count = STAGE.on && scene.stage ? fill(text.step, { step: this.stages.indexOf(scene.stage) + 1, steps: this.stages.length }) : ""
+    if (this.count.textContent !== count) this.count.textContent = count
     const label = this.frame ? text.pause : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
     this.playing.dataset.on = String(Boolean(this.frame))
@@ -483,6 +487,7 @@ class MapView {
     }
     if (key === "Enter" && this.isInHead) return () => this.in()
     if (key === "Escape" && this.place) return () => this.out()
+    if (key === "End" && STAGE.on && this.time !== Infinity) return () => this.go(Infinity)
     if (key in MOVES && !STAGE.on) return () => this.move(...MOVES[key])
     return acts[key] ?? null
   }
