@@ -182,3 +182,10 @@ def test_heads_and_layers_that_do_not_exist_are_refused():
         vf.figures.attention_head(trace, "encoder.0.self_attn.pattern", 3)
     with pytest.raises(MissingTensor):
         vf.figures.attention_head(trace, "encoder.7.self_attn.pattern")
+
+
+def test_every_legend_above_a_plot_hangs_from_the_top_of_the_figure():
+    """One placed by the plot covers it where the figure is low, or its lines are many."""
+    drawn = (vf.figures.candidate_bars([candidate("a", 0, 0.5, 0.5)], 0), vf.figures.position_waves(5, 4, [1, 2]))
+    for figure in drawn:
+        assert (figure.layout.legend.yref, figure.layout.legend.yanchor) == ("container", "top")

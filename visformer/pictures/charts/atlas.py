@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import CURVES, FAINT, LINE, TEXT, Theme
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def by_position(
     look_of = {"mode": "lines+markers", "line": own, "marker": {"size": 5, "color": own["color"]}}
     figure.add_scatter(x=[*x], y=[*y], name=literal(names[0]), hovertemplate=hover, **look_of)
     _finish(figure, title=title, table={"x": [*x], "y": [*y], "others": [*others]}, theme=theme)
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
-    figure.update_layout(height=320, margin={"l": 60, "r": 10, "t": 30, "b": 45}, legend=legend, showlegend=True)
+    figure.update_layout(height=320, margin={"l": 60, "r": 10, "t": 30, "b": 45}, legend=legend(), showlegend=True)
     figure.update_xaxes(title=axes[0])
     figure.update_yaxes(title=axes[1], rangemode="tozero")
     return figure
@@ -138,8 +137,7 @@ def over_texts(
         xanchor="left" if mean < (edges[0] + edges[-1]) / 2 else "right",
     )
     _finish(figure, title=title, table=table.to_dict("list"), theme=theme)
-    legend = {"orientation": "h", "y": 1.1, "yanchor": "bottom"}
-    figure.update_layout(height=340, margin={"l": 60, "r": 10, "t": 60, "b": 45}, legend=legend, showlegend=True)
+    figure.update_layout(height=340, margin={"l": 60, "r": 10, "t": 60, "b": 45}, legend=legend(), showlegend=True)
     figure.update_xaxes(title=axes[0], range=[edges[0], edges[-1]])
     figure.update_yaxes(title=axes[1], tickformat=".0%", rangemode="tozero")
     return figure

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.numbers import probability
 from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
 
@@ -74,8 +74,7 @@ def candidate_bars(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
         height=26 + 17 * len(labels),
         bargap=0.25,
-        # from the top: Plotly may place it before it knows its height
-        legend={"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "traceorder": "normal"},
+        legend=legend(),
     )
     figure.update_xaxes(range=[0, 1.05 * end], visible=False)
     axis = {"tickmode": "array", "tickvals": places, "ticktext": labels, "autorange": "reversed"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import CURVES, FAINT, Theme
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def pruning_curves(
         _curve(figure, rows, names[1], {"color": FAINT[theme], "width": 1.2, "dash": "dot"}, first=draw == 0)
     _curve(figure, table[table["order"] == "ranked"], names[0], {"color": CURVES[theme][0], "width": 3}, first=True)
     figure.update_layout(**look(theme), **metadata(title, table.to_dict("list")))
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
-    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend, height=340)
+    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend(), height=340)
     figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
     figure.update_yaxes(title=axes[1], gridcolor=_GRID, zerolinecolor=FAINT[theme])
     return figure

@@ -12,7 +12,7 @@ from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _axes(figure: go.Figure, drawn: Sequence[tuple[str, float]], steps: Sequence
     margin = 0.02 * end or 0.1
     figure.update_layout(
         margin={"l": 52, "r": 8, "t": 20, "b": 42}, height=whole + 140, hovermode="closest",
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "font": {"size": 11}},
+        legend=legend(font={"size": 11}),
         xaxis={
             "title": {"text": _(_X), "font": {"size": 12}}, "anchor": f"y{len(drawn)}",
             "gridcolor": _GRID, "zeroline": False, "range": [-margin, end + margin],

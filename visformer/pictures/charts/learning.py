@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from visformer.errors import N_
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import CURVES, FAINT
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def curves(runs: "Sequence[Watched]", setting: "Setting") -> go.Figure:
                 line={"color": colour, "width": 2.5, "dash": dash}, hovertemplate="%{x}: %{y:.3f}",
             )  # fmt: skip
     figure.update_layout(**look(theme), **metadata(_(about.title), numbers))
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
-    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend, height=460, hovermode="x")
+    figure.update_layout(margin={"l": 60, "r": 10, "t": 20, "b": 40}, legend=legend(), height=460, hovermode="x")
     axis = {"gridcolor": _GRID, "zerolinecolor": FAINT[theme], "rangemode": "tozero"}
     figure.update_layout(
         xaxis={"title": _(_STEP), "gridcolor": _GRID, "zeroline": False, "anchor": "y2"},

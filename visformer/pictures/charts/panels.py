@@ -169,6 +169,14 @@ def metadata(title: str, table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     return {"meta": {"title": title, "table": {name: list(values) for name, values in table.items()}}}
 
 
+def legend(**more: Any) -> dict[str, Any]:
+    """Return the layout of a legend above the plot: from the figure's top, so that the plot gives way to its lines.
+
+    A legend placed by the plot's own height would cover the plot where the figure is low, or its lines are many.
+    """
+    return {"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "traceorder": "normal", **more}
+
+
 def look(theme: Theme) -> dict[str, Any]:
     """Return the fonts, colours and margins of all figures."""
     return {

@@ -11,7 +11,7 @@ from visformer import formulas
 from visformer.errors import N_, ConfigError
 from visformer.formulas import Floats
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import CURVES, FAINT, Theme
 
 _GRID = "rgba(128,128,128,0.18)"
@@ -125,8 +125,7 @@ def over_distance(
 def _frame(figure: go.Figure, axes: tuple[str, str], *, height: int, meta: dict[str, Any], theme: Theme) -> None:
     """Set the axes, the legend and the metadata of a figure of curves."""
     figure.update_layout(**look(theme), **meta)
-    legend = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
-    figure.update_layout(margin={"l": 50, "r": 10, "t": 20, "b": 40}, legend=legend, height=height)
+    figure.update_layout(margin={"l": 50, "r": 10, "t": 20, "b": 40}, legend=legend(), height=height)
     figure.update_xaxes(title=axes[0], gridcolor=_GRID, zeroline=False)
     figure.update_yaxes(title=axes[1], gridcolor=_GRID, zerolinecolor=FAINT[theme])
 
