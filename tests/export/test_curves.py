@@ -15,6 +15,7 @@ from tests.pictures.charts.test_panels import beam, candidate
 from visformer import figures
 from visformer.errors import VisformerError
 from visformer.export import figure_csv, figure_json, figure_svg
+from visformer.export.curves import least_width
 from visformer.pictures.style.theme import BACKGROUND, CURVES
 
 
@@ -91,6 +92,14 @@ def test_labels_of_a_tree_of_many_steps_do_not_overlap():
     xs = sorted({float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle">Northeastern<', svg)})
     assert len(xs) == 18  # the last token is marked
     assert min(np.diff(xs)) > 75
+
+
+def test_a_figure_with_labels_over_its_places_needs_a_width():
+    """Plotly would draw them over each other in a narrower frame; nothing else needs one."""
+    least = least_width(figures.beam_tree([[beam("Northeastern", -0.5)] for _ in range(10)]))
+    assert 11 * 75 < least < 11 * 110
+    assert least_width(tree()) < 320, "fits a phone"
+    assert least_width(bars("a")) == 0
 
 
 def rows_of(figure):

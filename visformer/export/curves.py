@@ -28,6 +28,9 @@ _SIZE, _LINE = 13, 16.0
 _HEAD = 30.0
 """Height of a title."""
 
+_Scale = tuple[Mapping[str, Any], list[dict[str, Any]]]
+"""A vertical axis, and the traces on it."""
+
 _DASHES = {"dot": "2 3", "dash": "8 5"}
 _TAG = re.compile(r"(</?[bi]>)")
 
@@ -92,14 +95,18 @@ def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
     return meta["title"], meta["table"]
 
 
+def least_width(figure: Any) -> float:
+    """Return the width, in CSS pixels, that keeps texts over neighbouring places apart; 0: there are none."""
+    plain = figure.to_plotly_json()
+    traces, layout = plain["data"], plain["layout"]
+    between, margin = _apart(traces, layout), _margin(layout)
+    return between and between + _left(_scales(traces, layout), margin["l"]) + margin["r"]
+
+
 def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
     colour, x_axis = layout.get("font", {}).get("color", "#000000"), layout.get("xaxis", {})
-    margin = {side: float(layout.get("margin", {}).get(side, 40)) for side in "lrtb"}
-    names = [*dict.fromkeys(trace.get("yaxis", "y") for trace in traces)] or ["y"]  # several: one above another
-    scales = [(layout.get(f"yaxis{name[1:]}", {}), _of_axis(traces, name)) for name in names]
-    labels = [tick for y_axis, own in scales if y_axis.get("visible") is not False for tick in _labels(y_axis, own)]
-    left = max(margin["l"], max((width_of(_plain(words), _SIZE) for _, words in labels), default=0.0) + 14)
-    left += 20 if any(_title(y_axis) for y_axis, _ in scales) else 0
+    margin, scales = _margin(layout), _scales(traces, layout)
+    left = _left(scales, margin["l"])
     width, height = _width(traces, layout, left + margin["r"]), float(layout.get("height", HEIGHT))
     legend = _legend(traces, width - left - margin["r"], colour)
     size = (width - left - margin["r"], height - margin["t"] - margin["b"])
@@ -124,14 +131,35 @@ def _width(traces: list[dict[str, Any]], layout: Mapping[str, Any], beside: floa
     """Return the figure's own width, or else one that keeps texts over neighbouring places apart."""
     if "width" in layout:
         return float(layout["width"])
+    return min(max(WIDTH, _apart(traces, layout) + beside), WIDEST)
+
+
+def _apart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> float:
+    """Return the least width between the margins that keeps texts over neighbouring places apart."""
     low, high = sorted(_range(traces, "x", layout.get("xaxis", {})))
     centred = (trace["text"] for trace in traces if "center" in trace.get("textposition", ""))
     lines = (line for texts in centred for words in texts for line in str(words).split("<br>"))
-    widest = max((width_of(_plain(line), _SIZE) + 6 for line in lines), default=0.0)
-    return min(max(WIDTH, widest * (high - low) + beside), WIDEST)
+    return (high - low) * max((width_of(_plain(line), _SIZE) + 6 for line in lines), default=0.0)
+
+
+def _margin(layout: Mapping[str, Any]) -> dict[str, float]:
+    return {side: float(layout.get("margin", {}).get(side, 40)) for side in "lrtb"}
+
+
+def _left(scales: list[_Scale], least: float) -> float:
+    """Return the room left of the vertical axes, for their labels and titles; ``least``: the figure's margin."""
+    labels = [tick for y_axis, own in scales if y_axis.get("visible") is not False for tick in _labels(y_axis, own)]
+    widest = max((width_of(_plain(words), _SIZE) for _, words in labels), default=0.0)
+    return max(least, widest + 14) + (20 if any(_title(y_axis) for y_axis, _ in scales) else 0)
 
 
 # Axes
+
+
+def _scales(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> list[_Scale]:
+    """Return the vertical axes, each with its traces; several are one above another."""
+    names = [*dict.fromkeys(trace.get("yaxis", "y") for trace in traces)] or ["y"]
+    return [(layout.get(f"yaxis{name[1:]}", {}), _of_axis(traces, name)) for name in names]
 
 
 def _of_axis(traces: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatchcase
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -235,11 +236,22 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
         look: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
-        st.plotly_chart(shown, theme=None, key=f"picture_{key}", config={"modeBarButtonsToRemove": _TOOLS})
+        _chart(shown, key)
     else:
         panels(shown, key=key, on_click=on_click, **look)
     if export:
         run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
+
+
+def _chart(figure: Any, key: str) -> None:
+    """Draw a Plotly figure in a frame that scrolls sideways where it has no room for the figure's texts."""
+    from visformer.export.curves import least_width
+
+    config = {"modeBarButtonsToRemove": _TOOLS}
+    with st.container(key=f"wide_{key}"):
+        st.plotly_chart(
+            figure, theme=None, key=f"picture_{key}", width=ceil(least_width(figure)) or "stretch", config=config
+        )
 
 
 def pattern(trace: "Trace", path: str, head: int, *, key: str) -> None:

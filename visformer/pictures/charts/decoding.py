@@ -158,6 +158,7 @@ def beam_tree(
     )
     figure.update_layout(**look(theme), **metadata(title.format(size=tallest), table))
     figure.update_layout(showlegend=False, margin={"l": 10, "r": 40, "t": 28, "b": 30}, height=88 + 72 * tallest)
+    figure.update_layout(dragmode=False)  # a finger scrolls a wide tree
     counted = {"tickvals": list(range(len(steps))), "ticktext": [str(i + 1) for i in range(len(steps))]}
     figure.update_xaxes(counted, showgrid=False, zeroline=False, range=[-1.3, len(steps) - 0.5])
     figure.update_yaxes(visible=False, range=[-0.6, tallest - 0.2])

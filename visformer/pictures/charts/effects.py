@@ -120,6 +120,7 @@ def _down(figure: go.Figure, rows: Sequence[str], *, title: str, table: dict[str
     figure.update_layout(**look(theme), **metadata(title, table))
     margin = {"l": 10, "r": 10, "t": 26, "b": 46}
     figure.update_layout(showlegend=False, margin=margin, height=80 + 26 * len(rows))
+    figure.update_layout(dragmode=False)  # a finger scrolls a wide picture
     places = {"tickmode": "array", "tickvals": [*range(len(rows))], "ticktext": [literal(row) for row in rows]}
     figure.update_yaxes(places, range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"color": FAINT[theme]})
