@@ -33,7 +33,7 @@ def offer() -> None:
     _, found = boxes.gettext(), examples(boxes.model())
     if found:
         label = _("Sentences that one silenced head changes")
-        st.pills(label, [*found], key=_CHOSEN.key, on_change=partial(_open, found))
+        st.pills(label, [*found], key=_CHOSEN.key, on_change=partial(_open, found), wrap=True)
 
 
 def _open(found: dict[str, Selection]) -> None:

@@ -1,15 +1,19 @@
 """Tables of a page. A presentation draws their rows itself, as text: Streamlit's canvas would be blurred and cut."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from visformer.app.session import run
 from visformer.app.session.run import Table
+from visformer.export.marks import width_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SIZE, _BESIDE = 14, 20  # pixels: of Streamlit's text, and beside it in a cell
 
 
 def draw(table: "pd.DataFrame", *, title: str, **look: Any) -> None:
@@ -20,9 +24,18 @@ def draw(table: "pd.DataFrame", *, title: str, **look: Any) -> None:
         title: in the visitor's language. Only a presentation adds it: the page has it above the table.
         look: further arguments of Streamlit's dataframe.
     """
-    decimals = {name: st.column_config.NumberColumn(format="%.4f") for name in table.select_dtypes("float")}
-    st.dataframe(table, hide_index=True, column_config=decimals, **look)
+    columns: dict[str, Any] = {
+        name: st.column_config.NumberColumn(format="%.4f") for name in table.select_dtypes("float")
+    }
+    for name in table.select_dtypes(["object", "string"]):
+        columns[name] = st.column_config.TextColumn(width=width_for([name, *map(str, table[name])]))
+    st.dataframe(table, hide_index=True, column_config=columns, **look)
     present(title, table.itertuples(index=False), columns=[*table])
+
+
+def width_for(texts: Iterable[str]) -> int:
+    """Return the width, in pixels, of a column with these texts: a table cuts what is longer, and scrolls if wider."""
+    return ceil(max(width_of(text, _SIZE) for text in texts)) + _BESIDE
 
 
 def present(title: str, rows: Iterable[Iterable[object]], *, columns: Sequence[str] = ()) -> None:
