@@ -133,6 +133,11 @@ def changed_most(before: Trace, after: Trace, *, among: str = "*", head: int | N
     return most if sizes[most] > 1e-6 else None  # below: rounding errors
 
 
+def answers_otherwise(before: Trace, after: Trace) -> bool:
+    """Return whether two traces of the same pair differ in their logits, beyond rounding; False: they have none."""
+    return "logits" in before and bool(np.abs(after["logits"].value - before["logits"].value).max() > 1e-4)
+
+
 def next_tokens(traces: Sequence[tuple[str, Trace]]) -> Panel:
     """Draw the probability that each trace assigns to the next token, at every position of the target.
 

@@ -59,3 +59,9 @@ def test_the_probability_that_moves_most_is_named(after, said):
     with in_a_session({}), patch.object(st, "text") as text:
         comparison._tell_moved(told)
     text.assert_called_once_with(said)
+
+
+def test_an_edit_behind_the_last_pattern_is_not_said_to_have_no_effect(new_app):
+    app = new_app(page="understand/head", head_view="silence", stack="cross", head_scales="3.2.0")
+    (said,) = [each.value for each in app.caption if each.value.startswith("No pattern changes")]
+    assert "acts on the output alone" in said and "no effect" not in said

@@ -65,7 +65,7 @@ def compare(trace: Trace, edits: "Sequence[Edit]", scope: editing.Scope | None =
                 "learn to copy the next token and could write nothing by itself."
             )
         )
-    _most_changed(plain, forced, scope)
+    _most_changed(plain, forced, scope, acts=len({*texts}) > 1 or masks.answers_otherwise(plain, forced))
 
 
 def _as_shown(trace: Trace, kind: str) -> tuple[str | tuple[int, ...] | None, Sequence[str]]:
@@ -91,13 +91,16 @@ def _tell_moved(told: Panel) -> None:
     st.text(said.format(token=visible(told.columns.texts[at]), place=at + 1, **numbers))
 
 
-def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None) -> None:
-    """Draw the pattern that the edits change most, before and after."""
+def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None, *, acts: bool) -> None:
+    """Draw the pattern that the edits change most, before and after; ``acts``: whether they change the output."""
     _ = boxes.gettext()
     among, only = ("*", None) if scope is None else (scope.path, scope.head)
     place = masks.changed_most(plain, forced, among=among, head=only)
     if place is None:
-        st.caption(_("No pattern changes: the edit comes after the last attention, or has no effect."))
+        said = _("No pattern changes: the edit comes after the last attention, or has no effect.")
+        if acts:
+            said = _("No pattern changes: the edit acts on the output alone, after the last pattern.")
+        st.caption(said)
         return
     path, head = place
     stack, layer, kind = path.split(".")
