@@ -376,6 +376,18 @@ def test_hovering_shows_a_cell_and_a_click_locks_it(page, trace, bare):
     assert state_of(page)["locked"] == "false", "a second click unlocks it"
 
 
+def test_all_of_the_readout_belongs_to_the_head_under_the_pointer_or_to_the_locked_one(page):
+    click_cell(page, 3, 1)
+    locked = readout(page)
+    page.locator("canvas.vf-thumbs").hover(position=point_of_head(page, 1, 2))
+    assert readout(page) == f"Layer 2 · Head 3\n{TEXT['click']}", "no weight of the locked head"
+    page.locator(".vf-large").focus()
+    page.keyboard.press("Shift+ArrowUp")
+    assert "Layer 1 · Head 1\n\u2068a2\u2069 (3) reads" in readout(page), "a key shows the cell of a resting pointer, too"
+    page.keyboard.press("Shift+ArrowDown")
+    assert readout(page) == locked
+
+
 def test_a_small_weight_is_shown_to_four_digits(page, bare, trace):
     value = np.tile(np.array([1 - 3e-6 - 0.00012345, 0.00012345, 3.2155e-06, 0, 0, 0, 0, 0]), (4, 8, 1))
     bare.mount(with_pattern(trace, "encoder.0.self_attn.pattern", value))

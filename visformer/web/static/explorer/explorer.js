@@ -328,6 +328,7 @@ class AttentionView {
     const { rows, columns } = this.model.labels()
     const cell = this.state.moveCell(down, right, rows.length, columns.length)
     this.view.reveal?.(cell)
+    this.hoverHead(null) // the keyboard overrides a resting pointer
     this.point()
     this.changed()
     this.report()

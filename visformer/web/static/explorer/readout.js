@@ -28,16 +28,20 @@ export class Readout {
     return this.model.data.text
   }
 
-  /** @param {?object} cell in focus @param {?object} other head under the pointer @param {string} weight of the cell, formatted */
+  /**
+   * Describe a single head: that under the pointer or, without one, that on the stage, with its cell.
+   * @param {?object} cell in focus @param {?object} other head under the pointer @param {string} weight of the cell, formatted
+   */
   show(cell, other, weight) {
     const { text } = this
     const { combine, focus } = this.state
     this.mark(other || combine === "one" ? (other ?? focus) : null)
     this.spot.textContent = other ? this.headName(other) : this.title()
-    this.weight.textContent = weight
-    const lines = cell ? this.lines(cell) : [other ? text.click : text.hover]
+    const shown = other ? null : cell // the cell in focus is one of the head on the stage
+    this.weight.textContent = shown ? weight : ""
+    const lines = shown ? this.lines(shown) : [other ? text.click : text.hover]
     this.sentence.textContent = lines.filter(Boolean).join("\n")
-    this.spoken.textContent = cell ? this.row(cell) : ""
+    this.spoken.textContent = shown ? this.row(shown) : ""
   }
 
   /** Show the labels of a known head, and a head's scores, with their meanings as tooltips. */
