@@ -892,6 +892,15 @@ def test_a_locked_cell_tells_what_its_weight_does_once_it_is_measured(page, trac
     assert not told(), "only while it is locked"
 
 
+def test_a_cell_that_a_link_locks_is_reported_so_that_its_weight_is_measured(bare, trace):
+    linked = Selection(ENCODER, 1, 1, "heatmap", 2, 3).start()
+    bare.mount(trace, start={**linked, "opened": 1})
+    assert bare.selection() == linked
+    bare.update(trace, start={**linked, "key": 4, "opened": 2}, gettext=i18n.translations("zh").gettext, lang="zh")
+    bare.page.wait_for_function("explorer.selections.length === 2", timeout=5000)
+    assert bare.selection() == {**linked, "key": 4}, "after Back, too"
+
+
 def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(page, bare, trace):
     click_head(page, 1, 1)
     click_cell(page, 2, 2)

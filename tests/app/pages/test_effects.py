@@ -70,7 +70,7 @@ def effect_of(app):
 def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     place = {"stack": "decoder.cross_attn", "layer": 2, "head": 3, "query": 2, "key": 3}
     app = new_app(stack="cross", layer="3", head="4", query="3", key="4")
-    assert effect_of(app) is None, "a link clicks nothing"
+    assert effect_of(app) is None, "the browser has not reported it yet: the picture comes first"
     from visformer.app.pages import attention
 
     app.session_state[attention._CLICKED.key] = place

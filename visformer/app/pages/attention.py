@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
 
 _CLICKED: Slot[dict[str, Any] | None] = Slot("clicked_cell", None, resets=True)
-"""What was selected last: only a clicked cell is measured, not one that a link opens before the model is there."""
+"""What the browser reported last. Only such a cell is measured: it reports that of a link, too, once that is drawn,
+so that the first picture does not wait for the model."""
 
 _CLEARLY = 0.5  # of a row's weight, in the mean over all rows
 _QUESTIONS = {

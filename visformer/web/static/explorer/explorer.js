@@ -169,7 +169,8 @@ class AttentionView {
     if (!this.model.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.model.stack)
     if (!this.model.orders().includes(state.order)) state.order = "place"
-    if (another) this.expect()
+    if (another && state.locked && !state.half) this.report() // the host has not measured this weight yet
+    else if (another) this.expect()
   }
 
   /** What the weight of a locked cell does, measured by the host once the cell was reported. */
