@@ -901,6 +901,19 @@ def test_a_cell_that_a_link_locks_is_reported_so_that_its_weight_is_measured(bar
     assert bare.selection() == {**linked, "key": 4}, "after Back, too"
 
 
+@pytest.mark.parametrize("options", [{}, {"merging": True}])
+def test_all_locked_cells_are_in_a_link_by_their_tokens(page, bare, trace, options):
+    """Those of merged words are those of their first tokens."""
+    bare.mount(trace, start=Selection(ENCODER, **options).start())
+    for query, key in ((1, 1), (2, 3), (3, 2)):
+        click_cell(page, query, key, modifiers=["Shift"])
+    shown, linked = readout(page), bare.selection()
+    assert len(linked["cells"].split(".")) == 2
+    bare.mount(trace, start=linked)
+    assert readout(page) == shown
+    assert bare.selection() == linked
+
+
 def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(page, bare, trace):
     click_head(page, 1, 1)
     click_cell(page, 2, 2)

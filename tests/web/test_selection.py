@@ -29,6 +29,7 @@ selections = st.builds(
     renormalising=st.booleans(),
     rows=st.sampled_from(ROWS),
     heads=st.lists(heads, max_size=12).map(".".join),
+    cells=st.lists(heads, max_size=7).map(".".join),
 )
 
 
@@ -63,7 +64,8 @@ def test_a_link_counts_from_one_and_leaves_out_defaults():
         {"layer": "<script>", "head": "1e3", "query": "None", "key": "0x10"},
         {"combine": "sum", "order": "<b>", "limit": "mass-2", "merging": "yes", "heads": "1-2.x"},
         {"heads": "0-1", "limit": "mass-1.5", "order": ""},
-        {"heads": "٣-1", "limit": "weight-0.٥"},
+        {"cells": "1-0"},
+        {"cells": "1-2-3", "heads": "٣-1", "limit": "weight-0.٥"},
     ],
 )
 def test_invalid_fields_of_a_link_are_ignored_and_reported(link):
@@ -143,6 +145,7 @@ def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
     n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
     selection = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
+    selection = replace(selection, cells=f"0-{n_keys - 1}.{n_queries - 1}-{n_keys}")
     fitting, wrong = selection.fitting(trace)
     assert fitting == Selection("decoder.cross_attn", 0, 0, "arcs", None, n_keys - 1)
     assert {name: str(error) for name, error in wrong.items() if name != "order"} == {
@@ -150,6 +153,7 @@ def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
         "head": "the heads of a layer are 1 to 3.",
         "query": f"the query tokens here are 1 to {n_queries}.",
         "heads": "the layers of this attention are 1–2, the heads of each 1 to 3.",
+        "cells": f"the query tokens here are 1 to {n_queries}, the key tokens 1 to {n_keys}.",
     }
     assert "entropy" in str(wrong["order"])
     assert fitting.fitting(trace) == (fitting, {})

@@ -25,7 +25,9 @@ ROWS = ("both", "input", "prediction")
 
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
-_HEADS = re.compile(rf"[0-9]{{1,3}}-[0-9]{{1,3}}(?:\.[0-9]{{1,3}}-[0-9]{{1,3}}){{0,{limits.MOST_HEADS - 1}}}")
+_LISTS = ("heads", "cells")
+_PAIR = "[0-9]{1,5}-[0-9]{1,5}"
+_PAIRS = re.compile(rf"{_PAIR}(?:\.{_PAIR}){{0,{limits.MOST_HEADS - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Selection:
         renormalising: whether rows are rescaled to sum to 1 after hiding.
         rows: one of ROWS.
         heads: the heads shown together, written as in a link but from 0, "2-5.0-3"; "" for the one in focus alone.
+        cells: the cells locked before that of ``query`` and ``key``, as queries and keys, written like ``heads``.
     """
 
     stack: str = "encoder.self_attn"
@@ -63,6 +66,7 @@ class Selection:
     renormalising: bool = False
     rows: str = "both"
     heads: str = ""
+    cells: str = ""
 
     @classmethod
     def from_browser(cls, value: Any) -> "Selection | None":
@@ -116,6 +120,8 @@ class Selection:
             wrong["stack"] = LinkError(N_("this model has no such attention."))
         if any(layer not in layers or head >= n_heads for layer, head in _pairs(self.heads)):
             wrong["heads"] = LinkError(_ENDS["heads"], layers=numbers, n=n_heads)
+        if any(query >= n_queries or key >= n_keys for query, key in _pairs(self.cells)):
+            wrong["cells"] = LinkError(_ENDS["cells"], n=n_queries, keys=n_keys)
         orders = ("place", "similarity", *(score.name for score in SCORES), "effect")
         if self.order not in orders:
             wrong["order"] = one_of(orders)
@@ -131,7 +137,7 @@ class Selection:
         texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit", "rows")}
         texts |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
         texts |= {name: "1" for name in _FLAGS if getattr(self, name)}
-        texts["heads"] = _shifted(self.heads, 1)
+        texts |= {name: _shifted(getattr(self, name), 1) for name in _LISTS}
         return {name: text for name, text in texts.items() if getattr(self, name) != defaults[name]}
 
     def start(self) -> dict[str, Any]:
@@ -145,17 +151,20 @@ _ENDS = {
     "query": N_("the query tokens here are 1 to {n}."),
     "key": N_("the key tokens here are 1 to {n}."),
     "heads": N_("the layers of this attention are {layers}, the heads of each 1 to {n}."),
+    "cells": N_("the query tokens here are 1 to {n}, the key tokens 1 to {keys}."),
 }
 _SENSE = {
     "combine": re.compile("|".join(COMBINED)),
     "rows": re.compile("|".join(ROWS)),
     "order": re.compile(r"[a-z_]{1,20}"),
     "limit": re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)"),
-    "heads": _HEADS,
+    "heads": _PAIRS,
+    "cells": _PAIRS,
 }
 _HOW = {
     "limit": N_("a threshold is written weight-0.05 or mass-0.9, with a share from 0 to 1."),
     "heads": N_("heads are written layer-head, such as 2-5.1-3, at most {most} of them, and count from 1."),
+    "cells": N_("cells are written query-key, such as 3-4.1-2, and count from 1."),
 }
 
 
@@ -177,23 +186,23 @@ def _read(name: str, text: str) -> Any:
         if place is None:
             raise LinkError(N_("expected a whole number of at least 1."))
         return place
-    if name == "heads":
+    if name in _LISTS:
         text = _shifted(text, -1)
     if name != "view" and not (text and _SENSE[name].fullmatch(text)):
         raise LinkError(_HOW.get(name, N_("there is no such order.")), most=limits.MOST_HEADS)
     return text
 
 
-def _pairs(heads: str) -> list[list[int]]:
-    return [[int(number) for number in pair.split("-")] for pair in heads.split(".")] if heads else []
+def _pairs(text: str) -> list[list[int]]:
+    return [[int(number) for number in pair.split("-")] for pair in text.split(".")] if text else []
 
 
-def _shifted(heads: str, by: int) -> str:
-    """Add ``by`` to all numbers in heads such as "2-5.0-3"; "" for anything else, and for numbers below 0."""
-    if not _HEADS.fullmatch(heads):
+def _shifted(text: str, by: int) -> str:
+    """Add ``by`` to all numbers in pairs such as "2-5.0-3"; "" for anything else, and for numbers below 0."""
+    if not _PAIRS.fullmatch(text):
         return ""
-    pairs = [[number + by for number in pair] for pair in _pairs(heads)]
-    return ".".join(f"{layer}-{head}" for layer, head in pairs) if min(map(min, pairs)) >= 0 else ""
+    pairs = [[number + by for number in pair] for pair in _pairs(text)]
+    return ".".join(f"{first}-{second}" for first, second in pairs) if min(map(min, pairs)) >= 0 else ""
 
 
 def _place(value: Any) -> int | None:

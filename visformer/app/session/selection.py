@@ -101,4 +101,4 @@ def _widget(name: str, suffix: object = "") -> Slot[Any]:
 def keep_place(**place: Any) -> None:
     """Remember a place selected on another page, for the address and for the explorer to start with."""
     if any(getattr(chosen(), name) != value for name, value in place.items()):
-        _SELECTION.set(replace(chosen(), **{"key": None, **place}))
+        _SELECTION.set(replace(chosen(), **{"key": None, "cells": "", **place}))

@@ -19,7 +19,7 @@ import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
-import { ViewState } from "./view_state.js"
+import { ViewState, readPairs } from "./view_state.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
 const SETTLED = 250 // milliseconds by which reports of the selection are debounced
@@ -169,8 +169,16 @@ class AttentionView {
     if (!this.model.stack) state.stack = data.stacks[0].name
     state.keepInRange(this.model.stack)
     if (!this.model.orders().includes(state.order)) state.order = "place"
-    if (another && state.locked && !state.half) this.report() // the host has not measured this weight yet
-    else if (another) this.expect()
+    if (another) this.begin(data.start ?? {})
+  }
+
+  /** Lock the cells of a link. */
+  begin({ cells, query = null, key = null }) {
+    const { state, model } = this
+    const others = readPairs(cells).map(([query, key]) => ({ query, key }))
+    state.lockAll(model.fromTokens([...others, { query, key }]))
+    if (state.locked && !state.half) this.report() // the host has not measured this weight yet
+    else this.expect()
   }
 
   /** What the weight of a locked cell does, measured by the host once the cell was reported. */
@@ -383,11 +391,13 @@ class AttentionView {
     this.reported = JSON.stringify(this.selection())
   }
 
-  /** The selection, with the cell given by its tokens instead of the rows and columns as shown. */
+  /** The selection, with cells given by their tokens instead of the rows and columns as shown. */
   selection() {
     const { state } = this
-    const [cell] = state.locked ? this.model.inTokens(state.cells.slice(-1)) : []
-    return { ...state.selection(), query: cell?.query ?? null, key: cell?.key ?? null }
+    const places = state.locked ? this.model.inTokens(state.cells) : []
+    const { query = null, key = null } = places.pop() ?? {}
+    const cells = places.filter((place) => place.query !== null && place.key !== null)
+    return { ...state.selection(), query, key, cells: cells.map((place) => `${place.query}-${place.key}`).join(".") }
   }
 
   // Text

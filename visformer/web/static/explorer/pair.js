@@ -15,6 +15,7 @@ import { aligned, bothLabels, difference } from "./difference.js"
 import { mountAttention } from "./explorer.js"
 import { LEGEND, paintLegend } from "./head_grid.js"
 import { indexOf } from "./order.js"
+import { readPairs } from "./view_state.js"
 import { heatmap } from "./views/heatmap.js"
 
 const SCALE = { kind: "signed", limit: 1, decimals: 2 }
@@ -143,8 +144,7 @@ class Pair {
       const [layer, head] = matches[indexOf(stack, place)]
       return { layer, head }
     }
-    const others = told.heads.split(".").filter(Boolean).map((pair) => pair.split("-").map(Number))
-    const heads = others.map(([layer, number]) => Object.values(head({ layer, head: number })).join("-")).join(".")
+    const heads = readPairs(told.heads).map(([layer, number]) => Object.values(head({ layer, head: number })).join("-")).join(".")
     const token = (side, i) => this.tables[from][side]?.get(i) ?? null
     const cells = told.cells.map(({ query, key }) => ({ query: token(stack.rows, query), key: token(stack.columns, key) }))
     const place = head({ layer: told.layer, head: told.head })

@@ -97,7 +97,7 @@ export class ViewModel {
     const { rows, columns } = this.groups()
     const find = (groups, token) => (token === null ? null : groups.findIndex((group) => group.includes(token)))
     const cells = places.map(({ query, key }) => ({ row: find(rows, query), column: find(columns, key) }))
-    return cells.filter(({ row, column }) => row !== -1 && column !== -1)
+    return cells.filter(({ row, column }) => row !== -1 && column !== -1 && (row !== null || column !== null))
   }
 
   labels() {

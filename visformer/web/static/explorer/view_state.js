@@ -12,6 +12,9 @@ function sameCell(a, b) {
   return a?.row === b?.row && a?.column === b?.column
 }
 
+/** Read pairs of numbers as a link has them, such as "2-5.1-3". */
+export const readPairs = (text) => (text || "").split(".").filter(Boolean).map((pair) => pair.split("-").map(Number))
+
 /** The explorer's state as plain values. */
 export class ViewState {
   constructor() {
@@ -29,17 +32,12 @@ export class ViewState {
     this.locked = false
   }
 
-  /** Apply a link's selection, as far as it is valid. */
-  restore({ stack, layer, head, view, query, key, ...how }, stacks) {
-    const { name, shape } = stacks.find((other) => other.name === stack) ?? stacks[0]
-    this.stack = name
+  /** Apply a link's selection, as far as it is valid, without the cells, whose tokens only ViewModel knows. */
+  restore({ stack, layer, head, view, ...how }, stacks) {
+    this.stack = (stacks.find(({ name }) => name === stack) ?? stacks[0]).name
     if (Number.isInteger(layer) && Number.isInteger(head)) this.focus = { layer, head }
     if (NAMES.includes(view)) this.view = view
     this.restoreHow(how)
-    const [, , nQueries, nKeys] = shape
-    const place = (i, size) => (Number.isInteger(i) && i >= 0 && i < size ? i : null)
-    const cell = { row: place(query, nQueries), column: place(key, nKeys) }
-    if (cell.row !== null || cell.column !== null) this.lock(cell)
   }
 
   restoreHow({ combine, order, limit, merging, hiding, renormalising, rows, heads }) {
@@ -47,11 +45,10 @@ export class ViewState {
     Object.assign(this, { merging: Boolean(merging), hiding: Boolean(hiding), renormalising: Boolean(renormalising) })
     const [kind, value] = (limit || "none-0").split("-")
     this.limit = { kind, value: Number(value) }
-    const others = (heads || "").split(".").filter(Boolean).map((pair) => pair.split("-").map(Number))
-    this.heads = [...others.map(([layer, head]) => ({ layer, head })), this.focus]
+    this.heads = [...readPairs(heads).map(([layer, head]) => ({ layer, head })), this.focus]
   }
 
-  /** The selection for a link, without the cell, whose tokens only ViewModel knows. */
+  /** The selection for a link, without the cells. */
   selection() {
     const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, rows, heads } = this
     const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
@@ -119,6 +116,12 @@ export class ViewState {
     if (known) this.cells = this.cells.filter((other) => !sameCell(other, cell))
     else this.cells = this.locked && add ? [...this.cells, cell].slice(-MOST_CELLS) : [cell]
     this.locked = this.cells.length > 0
+  }
+
+  /** Lock these cells and no others; the last one is in focus. */
+  lockAll(cells) {
+    this.cells = cells.slice(-MOST_CELLS)
+    this.locked = cells.length > 0
   }
 
   /** Move the cell by keyboard; it is locked at once, since there is no pointer to hold it. */
