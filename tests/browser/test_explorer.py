@@ -709,6 +709,21 @@ def test_no_label_touches_another_or_is_cut(chromium, width):
     assert not found, "\n".join(found)
 
 
+def test_the_label_in_focus_covers_no_other(page, bare):
+    """Where each row and column has a label, in a small font."""
+    bare.mount(made_up_trace(39, n_layers=1, n_heads=1))
+    layout = layout_of(page, ".vf-large")
+    assert 13 < layout["cellHeight"] < 15
+    click_cell(page, 7, 9)
+
+    def is_covered(row):
+        y = layout["top"] + (row + 0.5) * layout["cellHeight"]
+        across = [{"x": x, "y": y + off} for x in range(int(layout["left"]) - 6) for off in (-4, 0, 4)]
+        return any(any(colour) for colour in colours_at(page, ".vf-cursor", across))
+
+    assert [row for row in range(5, 10) if is_covered(row)] == [7]
+
+
 TOKENS = ["我们", "东北大学", "👩‍👩‍👧", "שלום", "عالم", "a" * 80, "<b>x</b>"]
 
 

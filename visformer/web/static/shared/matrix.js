@@ -207,8 +207,11 @@ function paintTitles(context, layout, theme) {
   context.fillText(shorten(context, titles.rows, left - 8), left - 8, footOf(layout))
 }
 
-/** @param {"plain" | "strong" | "covered"} style strong: in focus; covered: erased to make room for it */
-function paintLabel(context, theme, { token, place, special }, style, alignRight, small = false) {
+/**
+ * @param {"plain" | "strong" | "covered"} style strong: in focus; covered: erased to make room for it
+ * @param {{alignRight: boolean, small: boolean, high: number}} how high: pixels of the background of a label in focus
+ */
+function paintLabel(context, theme, { token, place, special }, style, { alignRight, small, high }) {
   const strong = style === "strong"
   const gap = place ? 5 : 0
   const [large, tiny] = small ? SIZES.small : SIZES.ordinary
@@ -222,7 +225,7 @@ function paintLabel(context, theme, { token, place, special }, style, alignRight
   const start = alignRight ? -(tokenWidth + gap + placeWidth) : 0
   if (style !== "plain") {
     context.fillStyle = theme.background
-    context.fillRect(start - 2, -LINE / 2 - 1, tokenWidth + gap + placeWidth + 4, LINE + 2)
+    context.fillRect(start - 2, -high / 2, tokenWidth + gap + placeWidth + 4, high)
   }
   if (style === "covered") return
   context.fillStyle = theme.faint
@@ -237,9 +240,12 @@ function paintLabels(context, layout, theme, cell) {
     if (layout.bare[side]) continue
     const every = layout.every[side]
     layout.labels[side].forEach((_, i) => i % every === 0 && paintLabelAt(context, layout, theme, side, i, "plain"))
-    if (cell) paintLabelAt(context, layout, theme, side, cell[SINGULAR[side]], "strong")
   }
+  if (cell) paintLabelsInFocus(context, layout, theme, cell)
 }
+
+/** Pixels between the middles of neighbouring labels, across their text. */
+const apartOf = ({ flat, cellWidth, cellHeight }) => ({ rows: cellHeight, columns: flat ? LINE : cellWidth * Math.cos(SLANT) })
 
 function paintLabelAt(context, layout, theme, side, i, style) {
   const { left, top, width, height, cellWidth, cellHeight, flat, every, labels } = layout
@@ -257,29 +263,34 @@ function paintLabelAt(context, layout, theme, side, i, style) {
     context.translate(centre - 2, top - 6)
     context.rotate(-SLANT)
   }
+  const each = every[side] === 1
   const low = isRow ? cellHeight < LINE : !flat && cellWidth < SLANTED
-  paintLabel(context, theme, label, style, isRow, low && every[side] === 1)
+  const high = each ? Math.min(LINE + 2, apartOf(layout)[side]) : LINE + 2
+  paintLabel(context, theme, label, style, { alignRight: isRow, small: low && each, high })
   context.restore()
 }
 
 /** Draw the cell in focus and its labels on an overlay; a whole row or column if the other index is null. */
 export function paintCursor(context, layout, theme, cell, locked) {
-  const { bare, flat, cellWidth, cellHeight } = layout
-  const apart = { rows: cellHeight, columns: flat ? LINE : cellWidth * Math.cos(SLANT) }
+  paintLabelsInFocus(context, layout, theme, cell)
+  paintCellFrame(context, layout, theme, cell, locked)
+}
+
+function paintLabelsInFocus(context, layout, theme, cell) {
+  const apart = apartOf(layout)
   for (const side of ["rows", "columns"]) {
     const place = cell[SINGULAR[side]]
-    if (place === null || bare[side]) continue
+    if (place === null || layout.bare[side]) continue
     for (const i of overlapping(place, layout.every[side], apart[side], layout.labels[side])) {
       paintLabelAt(context, layout, theme, side, i, "covered")
     }
     paintLabelAt(context, layout, theme, side, place, "strong")
   }
-  paintCellFrame(context, layout, theme, cell, locked)
 }
 
-/** The drawn labels that would touch label i, for labels that are `apart` pixels from each other. */
+/** The drawn labels that would touch label i, for labels that are `apart` pixels from each other; none where each is drawn. */
 function overlapping(i, every, apart, labels) {
-  const near = Math.ceil(LINE / apart) - 1
+  const near = every === 1 ? 0 : Math.ceil(LINE / apart) - 1
   return [...labels.keys()].slice(Math.max(0, i - near), i + near + 1).filter((other) => other !== i && other % every === 0)
 }
 
