@@ -270,7 +270,7 @@ def test_arcs_of_several_heads_have_different_colours(page, bare):
     page.locator(".vf-lines").hover(position={"x": x, "y": y})
     assert (state_of(page)["query"], state_of(page)["key"]) == ("1", "3")
     assert float(state_of(page)["weight"]) == 1, "of the head that was added last"
-    assert "1·1: 0 1·2: 0 1·3: 1.000" in " ".join(readout(page).split())
+    assert "1·1: 0 · 1·2: 0 · 1·3: 1.000" in " ".join(readout(page).split())
 
     page.locator(".vf-lines").click(position={"x": layout["right"] + 20, "y": layout["top"] + 3.5 * layout["line"]})
     assert state_of(page)["locked"] == "true"
@@ -404,7 +404,7 @@ def test_shift_click_locks_several_cells_and_escape_unlocks_them(page, trace):
     check_cell(page, trace, ENCODER, layer=0, head=0, query=6, key=0)
     lines = readout(page).splitlines()
     for query, key in ((1, 1), (2, 3)):
-        label = f"\u2068a{query}\u2069 ({query + 1}) reads \u2068a{key}\u2069 ({key + 1})"
+        label = f" · \u2068a{query}\u2069 ({query + 1}) reads \u2068a{key}\u2069 ({key + 1})"
         (weight,) = [line.removesuffix(label) for line in lines if line.endswith(label)]
         assert float(weight) == four_digits(head_of(trace, ENCODER, 0, 0)[query, key])
     click_cell(page, 6, 0, modifiers=["Shift"])
@@ -973,9 +973,9 @@ def test_a_known_head_has_its_label_and_heads_are_ordered_by_a_measured_effect(b
     notes = HeadNotes(effects=effects, labels=((ENCODER, 0, 0, "Positional head (−2)", 0.5, "how it was found"),))
     page = bare.mount(trace, notes=notes)
     label = page.locator(".vf-known")
-    assert label.inner_text() == "Positional head (−2)0.50"
+    assert label.inner_text() == "Positional head (−2) 0.50"
     assert label.get_attribute("title") == "how it was found"
-    assert page.locator(".vf-badge").last.inner_text() == "Effect0.000"
+    assert page.locator(".vf-badge").last.inner_text() == "Effect 0.000"
     page.locator("select.vf-order").select_option("effect")
     page.locator("canvas.vf-thumbs").click(position={"x": 10, "y": 10})
     assert page.locator(".vf-place").inner_text() == "Layer 3 · Head 1", "the largest effect comes first"

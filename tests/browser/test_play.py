@@ -117,6 +117,16 @@ def test_other_panels_have_no_such_bar(chromium, trace):
     bare.close()
 
 
+def test_the_readout_separates_the_value_the_panel_and_the_cell(playing, trace):
+    """Also for a screen reader, which knows no margins."""
+    playing.page.locator("canvas[data-panel=q]").focus()
+    playing.page.keyboard.press("ArrowRight")
+    (value,) = playing.page.locator(".vf-value").all_inner_texts()
+    said = playing.page.locator(".vf-line").evaluate("line => line.textContent")
+    token, following = trace.tokens["tgt"][PLACE.query], trace.tokens["next"][PLACE.query]
+    assert said.startswith(f"{value} q · \u2068{token} → {following}\u2069 · dimension (d_k) 0")
+
+
 AT_REST = "async (one) => { await Promise.all(one.getRootNode().getAnimations().map((each) => each.finished)) }"
 """Wait until nothing moves: a row that comes in is fainter than it will be."""
 

@@ -62,6 +62,7 @@ export class Readout {
   badge(kind, label, about, value) {
     const badge = part(this.badges, "span", kind, { title: about })
     part(badge, "span", "badge-name").textContent = label
+    badge.append(" ")
     part(badge, "span", "badge-value").textContent = value
   }
 
@@ -141,7 +142,7 @@ export class Readout {
   /** The other locked cells. */
   others() {
     const others = this.state.cells.slice(0, -1).filter(({ row, column }) => row !== null && column !== null)
-    return others.map((cell) => `${this.spell(this.model.weight(cell))}  ${this.cell(cell)[0]}`)
+    return others.map((cell) => `${this.spell(this.model.weight(cell))} · ${this.cell(cell)[0]}`)
   }
 
   /** The cell's weight in each of several heads whose arcs are drawn. */
@@ -152,7 +153,7 @@ export class Readout {
       const { layer, head } = this.state.heads[place]
       return `${layer + 1}·${head + 1}: ${this.spell(values[row * columns.length + column])}`
     })
-    return each.join("   ")
+    return each.join(" · ")
   }
 
   name(axis, i) {

@@ -63,6 +63,7 @@ class PanelsView {
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
     this.value = part(readout, "span", "value")
+    readout.append(" ") // screen readers read both as one text
     this.place = part(readout, "span", "where")
     this.part = part(readout, "span", "part")
     this.png = pngButton(readout, () => this.picture())
@@ -237,8 +238,8 @@ class PanelsView {
     Object.assign(root.dataset, { panel: panel.name, row: panel.first + focus.row, column: focus.column, value: number })
     value.textContent = spellNumber(number)
     const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
-    place.textContent = `${panel.title}  ${fill(text.cell, names)}`
-    if (this.locked) place.textContent += ` · ${text.locked}`
+    const locked = this.locked ? text.locked : ""
+    place.textContent = [panel.title, fill(text.cell, names), locked].filter(Boolean).join(" · ")
   }
 
   // Drawing
