@@ -25,7 +25,7 @@ NAMES = {
         [f.name for f in FORMATS],
     ),
     "notation of the paper, and names of settings in the code": (
-        "softmax sin cos exp mask pos base max_len top-p".split(),
+        "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
     "formulas of methods": (_WORD.findall(" ".join(FORMULAS.values())),),

@@ -40,8 +40,6 @@ _OUT = {part: f"{kind}.out" for part, kind in KINDS.items()}
 _SUM = {"self": "attn_sum", "cross": "cross_sum", "ffn": "ffn_sum"}
 _BEFORE = {"self": ("resid_pre",), "cross": ("resid_self",), "ffn": ("resid_cross", "resid_self")}
 _AFTER = {"self": "resid_self", "cross": "resid_cross", "ffn": "resid_post"}
-_LENGTHS = {"self": N_("|self {layer}|"), "cross": N_("|cross {layer}|"), "ffn": N_("|ffn {layer}|")}
-_LENGTHS_OF_SUMS = {"self": N_("|x + self|"), "cross": N_("|x + cross|"), "ffn": N_("|x + ffn|")}
 
 
 def layers(trace: Trace, stack: Stack) -> list[int]:
@@ -71,10 +69,10 @@ def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: G
 
     ``untrained``: "post" and "pre" to a trace of the same sentence pair; empty if there are no untrained models.
     """
-    panels = [stream(other, stack, title=UNTRAINED[norm], gettext=gettext) for norm, other in untrained.items()]
+    panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
     shared = common_limit(*(panel.values for panel in panels))
     ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
-    panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours, gettext=gettext)]
+    panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
     note = gettext(N_("colour scale up to {limit:.1f}"))
     return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
 
@@ -85,7 +83,7 @@ def note_overflow(panel: Panel, gettext: Gettext = str) -> Panel:
     return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
-def stream(trace: Trace, stack: Stack, *, title: str = "", gettext: Gettext = str) -> Panel:
+def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     """Draw the lengths of each token's vectors along the residual stream.
 
     Columns: |x| of the first layer's input, then for each sublayer the length of its output and of the stream after
@@ -94,9 +92,8 @@ def stream(trace: Trace, stack: Stack, *, title: str = "", gettext: Gettext = st
     names, texts = [f"{first(trace, stack)}.resid_pre"], ["|x|"]
     for layer in layers(trace, stack):
         for part in _SUBLAYERS[stack]:
-            path, own = f"{stack}.{layer}", gettext(_LENGTHS[part]).format(layer=layer + 1)
-            after = "|LN|" if is_normed(trace, path, part) else gettext(_LENGTHS_OF_SUMS[part])
-            steps = {f"{path}.{_OUT[part]}": own, f"{path}.{_AFTER[part]}": after}
+            after = "|LN|" if is_normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
+            steps = {f"{stack}.{layer}.{_OUT[part]}": f"|{part} {layer + 1}|", f"{stack}.{layer}.{_AFTER[part]}": after}
             names += [name for name in steps if name in trace]
             texts += [text for name, text in steps.items() if name in trace]
     lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
@@ -290,7 +287,7 @@ PART = Choice(
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
     look_for=N_("The length of each vector. Lengths do not add up: vectors point apart, and LN normalises their sum."),
-    draw=lambda setting: [note_overflow(stream(setting.trace, setting.part, gettext=setting.gettext), setting.gettext)],
+    draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
     name="sublayer", view="added", title=N_("Sublayer"), needs=RECORD, options=(STACK, AT, PART),

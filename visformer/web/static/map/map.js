@@ -157,7 +157,7 @@ class MapView {
   /** Lay everything out anew, and paint. */
   repaint() {
     if (!this.model || !this.root.clientWidth) return
-    const room = roomBelow(this.box) - BELOW - keptBelow(this.root)
+    const room = Math.floor(roomBelow(this.box) - BELOW - keptBelow(this.root)) // a canvas has whole pixels
     const height = Math.max(STAGE.on ? 200 : LEAST, room)
     this.settle()
     this.layout = layoutMap(this.model, { width: this.root.clientWidth, height }, this.place)

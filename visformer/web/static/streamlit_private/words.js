@@ -15,10 +15,13 @@ export default ({ data }) => {
   if (!words.length) return undefined
   const translate = translator(words)
   const observer = new MutationObserver((changes) => {
-    for (const { addedNodes } of changes) addedNodes.forEach((node) => walk(node, translate))
+    for (const { type, target, addedNodes } of changes) {
+      if (type === "attributes") translateNode(target, translate)
+      else addedNodes.forEach((node) => walk(node, translate))
+    }
   })
   walk(document.body, translate)
-  observer.observe(document.body, { subtree: true, childList: true })
+  observer.observe(document.body, { subtree: true, childList: true, attributeFilter: ATTRIBUTES })
   return () => observer.disconnect()
 }
 
