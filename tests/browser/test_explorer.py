@@ -383,7 +383,7 @@ def test_all_of_the_readout_belongs_to_the_head_under_the_pointer_or_to_the_lock
     assert readout(page) == f"Layer 2 · Head 3\n{TEXT['click']}", "no weight of the locked head"
     page.locator(".vf-large").focus()
     page.keyboard.press("Shift+ArrowUp")
-    assert "Layer 1 · Head 1\n\u2068a2\u2069 (3) reads" in readout(page), "a key shows the cell of a resting pointer, too"
+    assert "Layer 1 · Head 1\n\u2068a2\u2069 (3) reads" in readout(page), "a key overrides a resting pointer"
     page.keyboard.press("Shift+ArrowDown")
     assert readout(page) == locked
 

@@ -37,9 +37,9 @@ def test_it_starts_at_the_chosen_head_and_view(stack, attention, name):
 def test_everything_that_a_link_can_choose_can_be_chosen():
     chosen = {"query": 2, "key": 0, "combine": "mean", "order": "entropy", "limit": "mass-0.9", "rows": "input"}
     flags = dict.fromkeys(("merging", "hiding", "renormalising"), True)
-    header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], lang="zh", **chosen, **flags))
+    header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], cells=[(1, 0)], lang="zh", **chosen, **flags))
     assert header["start"] == {
-        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "heatmap", "heads": "2-1.0-3"},
+        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "heatmap", "heads": "2-1.0-3", "cells": "1-0"},
         **chosen,
         **flags,
     }

@@ -47,6 +47,7 @@ def explorer(
     view: Literal["heatmap", "arcs", "tokens", "layer"] = "heatmap",
     query: int | None = None,
     key: int | None = None,
+    cells: Iterable[tuple[int, int]] = (),
     heads: Iterable[tuple[int, int]] = (),
     combine: Literal["one", "mean", "max"] = "one",
     order: str = "place",
@@ -69,6 +70,7 @@ def explorer(
         view: how the head is drawn.
         query: the row of a locked cell; without ``key``, the whole row.
         key: the column of a locked cell.
+        cells: cells locked besides, as pairs (query, key).
         heads: other heads drawn together with this one, as pairs (layer, head), with ``view`` "arcs" or a ``combine``.
         combine: "mean" or "max" of the heads, or of the whole layer, instead of one head.
         order: of the heads: "place", "similarity", or the name of a score such as "entropy".
@@ -89,6 +91,7 @@ def explorer(
     """
     name = f"{stack or '*'}.{attention}" if attention else SHORT_NAMES.get(stack or "", stack)
     place = selected(trace, stack=name, layer=layer, head=head, query=query, key=key)
+    locked = [selected(trace, stack=name, layer=layer, head=head, query=row, key=column) for row, column in cells]
     others = [selected(trace, stack=name, layer=one, head=other) for one, other in heads]
     if len(others) >= limits.MOST_HEADS:
         raise TraceError(
@@ -108,6 +111,7 @@ def explorer(
         head=place.head,
         query=query,
         key=key,
+        cells=".".join(f"{one.query}-{one.key}" for one in locked),
         heads=".".join(f"{other.layer}-{other.head}" for other in others),
         merging=merging,
         hiding=hiding,
