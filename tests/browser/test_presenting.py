@@ -1,6 +1,7 @@
 """Presentations: how they start and end, their keys and notes, and phones that follow."""
 
 import io
+import re
 from urllib.parse import quote_plus
 
 import pytest
@@ -9,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.stage import OVERFLOW, VISIBLE, check_in_window, open_at, present, settled, stable
-from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels
+from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels, wait_until_done
 from visformer.pictures.lab import examples
 
 pytestmark = pytest.mark.browser
@@ -164,6 +165,20 @@ def test_the_rows_beside_curves_are_apart_and_have_their_numbers(visitor):
     rows = page.locator(".st-key-picture_decoding_attention .vf-matrix")
     assert float(rows.get_attribute("data-cell-height")) >= 15, "a line of a label"
     check_in_window(page)
+
+
+def test_a_step_may_come_while_the_page_has_no_width(visitor):
+    """A browser that is still laying out the page calls the pictures all the same."""
+    page = open_at(visitor, "positions", query="?v=2&positions_view=kinds")
+    present(page)
+    before = settled(page)
+    narrow = page.add_style_tag(content="[data-testid=stMainBlockContainer] { display: none }")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("positions_view=model"))
+    wait_until_done(page)
+    narrow.evaluate("style => style.remove()")
+    after = settled(page, after=before)
+    check_in_window(page, after)
 
 
 def test_a_presentation_says_how_it_ends(visitor):

@@ -30,6 +30,7 @@ const APART = 4 // minimum space between the numbers of two cells
 const FRAME = 8 // what the frame of an outlined cell takes from its width and height
 const LABELLED = 13 // minimum row height for a small label
 const TALLEST = 640 // maximum height of a matrix
+const NARROWEST = 200 // minimum width for the panels: a page that is being laid out may have none yet
 const LEAST = 310 // minimum height for the panels, in any window
 const HEAD = 400 // height of what is above the panels, and of the readout below them
 const LINE = 38 // height of the readout, with its margin
@@ -280,8 +281,8 @@ class PanelsView {
   }
 
   arrange() {
-    const width = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // rounded down, or the last panel wraps
-    const room = { width, height: this.height() }
+    const wide = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // rounded down, or the last panel wraps
+    const room = { width: Math.max(NARROWEST, wide), height: this.height() }
     const layoutOf = (panel, cells) => this.layout(panel, cells)
     if (STAGE.on) this.parts = paginate(this.columns, room, layoutOf)
     else {
