@@ -164,6 +164,8 @@ def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_ope
     [top, bottom, line] = box.locator("code").evaluate(WRITTEN)
     assert (bottom - top) / line == pytest.approx(round((bottom - top) / line), abs=0.1), "whole lines"
     expect(page.locator(".vf-line .vf-where").first).to_contain_text("locked")
+    weights.press("ArrowDown")
+    expect(page.locator(".vf-line .vf-where").first).to_contain_text("locked")
     page.get_by_role("button", name=LESSON.steps[4].text("title", "en"), exact=True).click()
     expect(box).to_have_count(0)
     expect(page.locator(".st-key-head_maths .katex").first).to_be_visible()

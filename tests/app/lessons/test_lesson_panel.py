@@ -20,7 +20,7 @@ from tests.app.support import (
     texts,
     upload,
 )
-from visformer.app.lessons import lesson_file, lesson_panel
+from visformer.app.lessons import lesson_file, lesson_menu, open_lesson
 from visformer.app.session import boxes, url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_OPENED
@@ -42,7 +42,7 @@ def click(app, key):
 
 def open_step(app, number):
     """Click a dot of the bar, or a button that leads to this step."""
-    call(app, lesson_panel.open_step, number)
+    call(app, open_lesson.open_step, number)
 
 
 def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
@@ -161,7 +161,7 @@ def test_a_sentence_from_before_a_lesson_is_named_carried_on_and_back_when_it_is
     for number in (2, 4):
         open_step(app, number)
         assert shows_own(app, number) == (number == 2)
-    call(app, lesson_panel.leave)
+    call(app, open_lesson.leave)
     assert boxes_of(app) == OWN and address_of(app)["text"] == OWN
     click(app, "lesson_return")
     assert not shows_own(app, 4)
@@ -186,7 +186,7 @@ def test_a_link_to_a_step_that_writes_out_the_steps_own_sentence_opens_the_step(
 def test_the_button_of_the_lesson_that_was_left_has_its_name_and_leads_back_with_the_sentence(new_app):
     app = new_app(lesson=url_state.SHORT, step="3")
     enter(app, OWN)
-    call(app, lesson_panel.leave)
+    call(app, open_lesson.leave)
     assert app.button(key="lesson_return").label == "Attention in three minutes: back to step 3"
     assert app.button(key="lesson_start").label == "Guided lesson"
     assert not [button for button in app.button if button.key == "lesson_start_short"]
@@ -196,7 +196,7 @@ def test_the_button_of_the_lesson_that_was_left_has_its_name_and_leads_back_with
 
 def test_a_lesson_of_the_visitors_own_that_was_left_is_named_above_the_way_back(new_app):
     app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="2")
-    call(app, lesson_panel.leave)
+    call(app, open_lesson.leave)
     assert app.button(key="lesson_return").label == "Back to step 2"
     assert "Names" in texts(app)
     assert app.button(key="lesson_start_short").label == "Attention in three minutes"
@@ -274,7 +274,7 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     assert presented(app)["caption"] == f"{SHIPPED.steps[4].text('say', 'en')} {meant}"
     open_step(app, 5)
     assert_shows(app, 5)
-    call(app, lesson_panel.leave)
+    call(app, open_lesson.leave)
     assert not is_open(app)
     assert "lesson" not in address_of(app)
     app.switch_page("pages/see/masks.py").run()
@@ -332,7 +332,7 @@ def test_a_presenter_has_the_steps_note_and_can_leave_the_lesson(new_app):
     assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", "en")
     with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
         assert LESSON.get().is_open
-        lesson_panel.leave()
+        open_lesson.leave()
         assert LESSON.get() == (url_state.SHIPPED, 4, False)
 
 
@@ -387,14 +387,14 @@ def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(
 )
 def test_files_are_named_after_their_lesson(new_app, monkeypatch, lesson, language, names):
     files = []
-    monkeypatch.setattr(lesson_panel.st, "download_button", lambda _label, _data, name, *_, **__: files.append(name))
+    monkeypatch.setattr(lesson_menu.st, "download_button", lambda _label, _data, name, *_, **__: files.append(name))
     app = new_app(lang=language, lesson=lesson, step="1")
     app.session_state["lesson_menu"] = True
     app.run()
     every = [file for file in files if file.endswith((".yaml", f"-{language}.html"))]
     shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in (".yaml", f"-{language}.html")]
     assert every == [*shipped, *(name for name in names if name not in shipped)], "those of each lesson"
-    assert lesson_panel._lesson(lesson).title_in(language) in texts(app)
+    assert open_lesson.lesson_of(lesson).title_in(language) in texts(app)
     (uploader,) = app.get("file_uploader")
     assert "40 kB" in uploader.label
 

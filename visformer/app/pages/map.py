@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from visformer.app.lessons import lesson_panel
+from visformer.app.lessons import lesson_menu
 from visformer.app.pages.attention import link_inside
 from visformer.app.presentation import following
 from visformer.app.serving.middleware.moved import ZOOM
@@ -40,7 +40,7 @@ def draw() -> None:
         with above:
             controls.look_for(boxes.gettext()(MAP.look_for))
             run.current().caption = ""  # in a presentation the picture's own line has its place
-            lesson_panel.invitation()
+            lesson_menu.invitation()
 
 
 @st.fragment

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from visformer.app.lessons import lesson_panel
+from visformer.app.lessons import open_lesson
 from visformer.app.presentation import following, guessing
 from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION
@@ -26,4 +26,4 @@ def begin() -> None:
     _IS_INSIDE.set(True)
     following.catch_up()
     guessing.bring_back()
-    lesson_panel.follow()
+    open_lesson.follow()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer import i18n
-from visformer.app.lessons import lesson_panel
+from visformer.app.lessons import lesson_panel, open_lesson
 from visformer.app.presentation import following, guessing
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import boxes
@@ -145,7 +145,7 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
 
 
 def _typed(kind: str) -> None:
-    lesson_panel.keep_sentence()
+    open_lesson.keep_sentence()
     if kind != "encoder":
         boxes.forget_target()
 

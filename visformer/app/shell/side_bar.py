@@ -9,7 +9,7 @@ from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
 from visformer.adapters.faults.names import names_broken
 from visformer.adapters.history import model_of, steps
 from visformer.adapters.learning.recipe import Recipe, names_trained
-from visformer.app.lessons import lesson_panel
+from visformer.app.lessons import lesson_menu
 from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings.runs import RUNS
@@ -49,7 +49,7 @@ def draw(sections: Sections) -> None:
     with st.sidebar:
         with st.container(key="brand"):
             st.header("Visformer", anchor=False)
-        lesson_panel.entry()
+        lesson_menu.entry()
         for name, (title, pages) in zip(SECTIONS, sections.items(), strict=True):
             with st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
                 st.caption(title)

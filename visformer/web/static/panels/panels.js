@@ -215,9 +215,8 @@ class PanelsView {
       const [down, right] = MOVES[event.key]
       const from = this.focus?.panel === i ? this.focus : { row: -down, column: -right }
       const { nRows, nColumns } = this.panels[i]
-      this.locked = false
-      this.show({ panel: i, row: clamp(from.row + down, nRows), column: clamp(from.column + right, nColumns) })
       this.locked = this.panels[i].click !== "changes"
+      this.show({ panel: i, row: clamp(from.row + down, nRows), column: clamp(from.column + right, nColumns) })
     } else return
     event.preventDefault()
     event.stopPropagation()
