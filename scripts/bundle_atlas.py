@@ -1,7 +1,8 @@
 """Make the atlases of the bundled models: ``python -m scripts.bundle_atlas`` writes atlas.zip beside their weights.
 
-Over 2,000 sentences of our own: 1,000 that the grammar writes with rules or words that training never saw, with their
-trees and alignments, and 1,000 of the everyday pairs. They alternate, so that heads are silenced on both kinds.
+Over 2,000 sentences of our own: 1,000 that the grammar writes with rules or words that its sentences for training never
+use, with their trees and alignments, and 1,000 of the everyday pairs. They alternate, so that heads are silenced on
+both kinds.
 """
 
 import argparse

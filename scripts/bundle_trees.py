@@ -1,6 +1,7 @@
 """Write the sentences with trees on which syntactic heads are found: ``python -m scripts.bundle_trees``.
 
-English sentences of the grammar, each with a rule or a word that training never saw, one a line as JSON.
+English sentences of the grammar, each with a rule or a word that its sentences for training never use, one a line as
+JSON.
 """
 
 import json

@@ -1,18 +1,22 @@
 """Measure how the methods of ``vf.analysis`` do: the alignment error of each, and its deletion and insertion curves.
 
-``python -m scripts.method_scores`` takes most of an hour on two cores. It writes methods.json beside the weights of the
-translator, which the page shows, and the tables of docs/analysis.md. ``--tables`` writes the tables from that file.
+``python -m scripts.method_scores`` takes half an hour or more on two cores. It writes methods.json beside the weights
+of the translator, which the page shows, and the tables of docs/analysis.md. ``--tables`` writes the tables from it.
 
 Two sets of gold links, both directions: 50 pairs that one person aligned by hand (supplement/alignment.tsv), and 500
-that the grammar generates with rules and words that training never saw. The curves are of the 50 pairs.
+that the grammar generates with rules and words that its sentences for training never use. The curves are of the 50.
 """
 
 import argparse
 import json
 import re
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import pandas as pd
+import torch
 
 import visformer as vf
 from visformer.analysis import METHODS, alignment_error, curve_scores
@@ -22,6 +26,7 @@ from visformer.training.supplement import FOLDER
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = (DOCS / "analysis.md", DOCS / "analysis.zh-CN.md")
+DIRECTIONS = ("zh", "en")
 KEYS = ["method", "choice", "row"]
 DIGITS = 4
 
@@ -31,29 +36,36 @@ def gold() -> dict[str, list[vf.analysis.Aligned]]:
     return {"by hand": read_aligned(FOLDER / "alignment.tsv"), "grammar": from_grammar(FOLDER / "grammar")}
 
 
-def alignment() -> pd.DataFrame:
-    """Return one row for each method, choice, reading, and set of gold links in one direction."""
+def errors(place: tuple[str, str]) -> pd.DataFrame:
+    """Return one row for each method, choice and reading, of a set of gold links in one direction."""
+    name, to = place
     model, rows = vf.load("en-zh"), []
-    for name, pairs in gold().items():
-        for to, turned in (("zh", pairs), ("en", [pair.reversed() for pair in pairs])):
-            for method, kind in METHODS.items():
-                for row in ("prediction", "input") if kind.of != "model" else ("prediction",):
-                    errors = alignment_error(model, turned, method=method, row=row, to=to)
-                    print(name, to, errors.to_string(header=False, index=False), sep="\n", flush=True)
-                    rows.append(errors.assign(set=name, to=to))
+    pairs = [pair if to == "zh" else pair.reversed() for pair in gold()[name]]
+    for method, kind in METHODS.items():
+        for row in ("prediction", "input") if kind.of != "model" else ("prediction",):
+            found = alignment_error(model, pairs, method=method, row=row, to=to)
+            print(name, to, found.to_string(header=False, index=False), sep="\n", flush=True)
+            rows.append(found.assign(set=name, to=to))
     return pd.concat(rows)
 
 
-def curves() -> pd.DataFrame:
+def heights(to: str) -> pd.DataFrame:
     """Return one row for each method and curve in one direction, of the pairs that were aligned by hand."""
     model, rows = vf.load("en-zh"), []
-    for to in ("zh", "en"):
-        pairs = [pair if to == "zh" else pair.reversed() for pair in gold()["by hand"]]
-        for method in (*METHODS, "random"):
-            found = curve_scores(model, [(pair.source_text, pair.target_text) for pair in pairs], method=method, to=to)
-            print(to, found.to_string(header=False, index=False), sep="\n", flush=True)
-            rows.append(found.assign(to=to))
+    pairs = [pair if to == "zh" else pair.reversed() for pair in gold()["by hand"]]
+    for method in (*METHODS, "random"):
+        found = curve_scores(model, [(pair.source_text, pair.target_text) for pair in pairs], method=method, to=to)
+        print(to, found.to_string(header=False, index=False), sep="\n", flush=True)
+        rows.append(found.assign(to=to))
     return pd.concat(rows)
+
+
+def measure() -> dict[str, pd.DataFrame]:
+    """Return all rows; each set and direction is measured in a process of its own, on one core."""
+    places = [(name, to) for name in gold() for to in DIRECTIONS]
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=partial(torch.set_num_threads, 1)) as pool:
+        found = pool.map(errors, places), pool.map(heights, DIRECTIONS)
+        return dict(zip(("alignment", "curves"), map(pd.concat, found), strict=True))
 
 
 def table(frame: pd.DataFrame, keys: list[str], number: str) -> str:
@@ -69,10 +81,10 @@ def table(frame: pd.DataFrame, keys: list[str], number: str) -> str:
 def tables() -> dict[str, str]:
     """Return the tables of the docs by their marks."""
     found = {name: pd.DataFrame(rows) for name, rows in json.loads(SCORES.read_text("utf-8")).items()}
-    errors, heights = found["alignment"], found["curves"]
-    errors["column"] = errors["set"] + ", to " + errors["to"] + ", n = " + errors["n"].astype(str)
-    heights["column"] = "to " + heights["to"] + ", n = " + heights["n"].astype(str)
-    return {"alignment": table(errors, KEYS, "error"), "curves": table(heights, ["curve", "method"], "height")}
+    aligned, curves = found["alignment"], found["curves"]
+    aligned["column"] = aligned["set"] + ", to " + aligned["to"] + ", n = " + aligned["n"].astype(str)
+    curves["column"] = "to " + curves["to"] + ", n = " + curves["n"].astype(str)
+    return {"alignment": table(aligned, KEYS, "error"), "curves": table(curves, ["curve", "method"], "height")}
 
 
 def main() -> None:
@@ -80,8 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", action="store_true", help="write the tables only, from the file")
     if not parser.parse_args().tables:
-        rows = {"alignment": alignment(), "curves": curves()}
-        content = {name: json.loads(frame.round(DIGITS).to_json(orient="records")) for name, frame in rows.items()}
+        content = {name: json.loads(rows.round(DIGITS).to_json(orient="records")) for name, rows in measure().items()}
         SCORES.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for name, text in tables().items():
         marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)

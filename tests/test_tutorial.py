@@ -56,7 +56,7 @@ def test_a_figure_is_shown_by_plotly_also_in_an_html_file_which_holds_plotly_js_
 def test_outputs_agree_with_the_text(executed):
     assert output_of(executed, "model.translate(sentence)").data["text/plain"] == "'我去东北大学。'"
     (strongest, *_) = eval(output_of(executed, "strongest = ").data["text/plain"])
-    assert strongest[2] > 0.99
+    assert strongest[2] > 0.95
     assert float(output_of(executed, "np.sqrt(q.shape").data["text/plain"]) < 1e-6
     trained, silenced = (
         float(word.strip(",\n")) for word in output_of(executed, "chance(())").text.split() if "0." in word

@@ -12,24 +12,21 @@ from visformer.errors import VisformerError
 
 
 def read_by_hand(model, tree, layer, head):
-    """Return the word that each word reads most, from the characters of the tokens."""
+    """Return the word that each word reads most, character by character: each has an equal share of its token."""
     trace = model.trace(tree.text, to="zh")
     pattern = trace[f"encoder.{layer}.self_attn.pattern"].value[head].astype(float)
     spans = model.tokenizer.spans(tree.text)
-    owner, start = {}, 0
-    for i, word in enumerate(tree.words):
+    token_of = {place: (token, 1 / (b - a)) for token, (a, b) in enumerate(spans) for place in range(a, b)}
+    words, start = [], 0
+    for word in tree.words:
         start = tree.text.index(word, start)
-        owner |= {place: i for place in range(start, start + len(word))}
+        words.append([token_of[place] for place in range(start, start + len(word))])
         start += len(word)
-    tokens = [
-        [j for j, (a, b) in enumerate(spans) if any(owner.get(p) == i for p in range(a, b))]
-        for i in range(len(tree.words))
-    ]
     found = []
-    for i, queries in enumerate(tokens):
+    for i, queries in enumerate(words):
         weights = [
-            -1.0 if j == i else np.mean([sum(pattern[q, k] for k in keys) for q in queries])
-            for j, keys in enumerate(tokens)
+            -1.0 if j == i else sum(part * share * pattern[q, k] for q, part in queries for k, share in keys)
+            for j, keys in enumerate(words)
         ]
         found.append(int(np.argmax(weights)))
     return found

@@ -50,7 +50,7 @@ class Tree:
 
 @cache
 def bundled_trees() -> tuple[Tree, ...]:
-    """Read 400 English sentences of the project's own grammar, with words or rules that training never saw.
+    """Read 400 English sentences of the project's own grammar, with words or rules that those for training never use.
 
     Returns:
         The sentences with their trees, for :func:`syntactic_heads`.

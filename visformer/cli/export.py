@@ -217,11 +217,11 @@ def export(
     \b
     Examples:
       visformer export "I went to school." -o attention.html
-      visformer export "I went to school." -o head.svg --stack cross --layer 3 --head 4
+      visformer export "I went to school." -o head.svg --stack cross --layer 3 --head 6
       visformer export "I went to school." -o heads.png --stack cross --theme dark
-      visformer export "I went to school." -o arcs.svg --stack cross --layer 3 --head 4 --view arcs
-      visformer export "I went to school." -o map.html --picture map --stack cross --layer 3 --head 4
-      visformer export "I went to school." -o history.html --picture history --stack cross --layer 3 --head 4
+      visformer export "I went to school." -o arcs.svg --stack cross --layer 3 --head 6 --view arcs
+      visformer export "I went to school." -o map.html --picture map --stack cross --layer 3 --head 6
+      visformer export "I went to school." -o history.html --picture history --stack cross --layer 3 --head 6
       visformer export "I went to school." -o stream.png --picture stream --stack decoder
       visformer export "I went to school." -o beams.svg --picture beams --beams 6
       visformer export "I went to school." -o growing.svg --picture growing --layer 3 --step 2

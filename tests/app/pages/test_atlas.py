@@ -20,7 +20,7 @@ from tests.app.support import (
 )
 from tests.support import tiny_gpt
 from visformer.adapters.bundled import folder_of
-from visformer.analysis.atlas import Atlas, build, pack, roles
+from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
 from visformer.app.pages import atlas as page
 from visformer.app.session import atlases, boxes
 from visformer.pictures import atlas as pictures
@@ -49,12 +49,14 @@ def test_it_shows_what_the_selected_head_is(new_app):
     app = new_app(page="measure/atlas", **CROSS)
     assert [title.value for title in app.main.header] == ["Cross: layer 3, head 2"]
     atlas = Atlas.bundled("en-zh")
-    row = roles(atlas).query("stack == 'decoder.cross_attn' and layer == 2 and head == 1").iloc[0]
+    this = "stack == 'decoder.cross_attn' and layer == 2 and head == 1"
+    row, cost = (table.query(this).iloc[0] for table in (roles(atlas), atlas.effects))
     (told,) = texts(app, "Alignment head: ")
     assert f"{row.score:.3f} ({row.low:.3f} – {row.high:.3f})" in told
-    assert "Silenced, the target costs +0.0785 nats a token" in told
+    assert f"Silenced, the target costs +{cost.effect:.4f} nats a token" in told
     assert count(app) == 72
-    assert button(app, "Cross 3·7 (0.98)")
+    like = similar_heads(atlas, "decoder.cross_attn", 2, 1).iloc[0]
+    assert button(app, f"{page._STACKS[like.stack]} {like.layer + 1}·{like['head'] + 1} ({like.similarity:.2f})")
 
 
 def test_the_selected_statistic_is_shown_over_the_texts(new_app):

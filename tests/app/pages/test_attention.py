@@ -268,7 +268,7 @@ def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sen
     trace = app.session_state["run"].trace
     keys = [key for key, token in enumerate(trace.tokens["src"]) if token == name]
     weights = np.stack([pattern.value for pattern in trace.layers("decoder", "cross_attn").values()])
-    assert weights[..., keys].max() > 0.99  # (layer, head, query, key)
+    assert weights[..., keys].max() > 0.95  # (layer, head, query, key)
     enter(app, "I like cats.", box=boxes.TARGET)
     assert "name" not in question(app), "another target need not name it"
 

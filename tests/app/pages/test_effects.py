@@ -6,17 +6,27 @@ import visformer as vf
 from benchmarks.messages import read_message
 from tests.app.support import address_of, button, call, choose, ignored, open_page, texts
 from visformer.app.pages import effects
+from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.url_state import start
 from visformer.pictures.registry.setting import Setting
 from visformer.web.panels import Click
 
 PAGE = "measure/effects"
 
 
+def weight(head):
+    """Return the weight on Northeastern with which this head of the last cross-attention predicts 东北."""
+    trace = vf.load("en-zh").trace(EXAMPLES[0], record=["decoder.2.cross_attn.pattern"])
+    return trace["decoder.2.cross_attn.pattern"].value[head, 2, 3]
+
+
 def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app):
     app = open_page(new_app(), PAGE)
     assert texts(app, "The largest effect here. Without this weight (")
     call(app, effects._lock, Click("pattern", 2, 3))
-    assert texts(app, "Without this weight (0.98), the log-probability of “东北” changes by −")
+    assert texts(
+        app, f"Without this weight ({weight(start('en-zh').head):.2f}), the log-probability of “东北” changes by −"
+    )
     link = address_of(app)
     assert (link["query"], link["key"]) == ("3", "4")
     again = new_app(page=PAGE, **link)
@@ -68,15 +78,16 @@ def effect_of(app):
 
 
 def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
-    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 3, "query": 2, "key": 3}
-    app = new_app(stack="cross", layer="3", head="4", query="3", key="4")
+    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 1, "query": 2, "key": 3}
+    app = new_app(stack="cross", layer="3", head="2", query="3", key="4")
     assert effect_of(app) is None, "the browser has not reported it yet: the picture comes first"
     from visformer.app.pages import attention
 
     app.session_state[attention._CLICKED.key] = place
     app.run()
     found = effect_of(app)
-    assert found["said"].startswith("Without this weight (0.98), the log-probability of “东北” changes by −")
+    said = f"Without this weight ({weight(1):.2f}), the log-probability of “东北” changes by −"
+    assert found["said"].startswith(said)
     assert {name: found[name] for name in place} == place
 
 

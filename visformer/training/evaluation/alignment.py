@@ -33,7 +33,7 @@ def _links(text: str) -> Links:
 
 
 def from_grammar(folder: Path) -> list[Aligned]:
-    """Draw 500 sentences, the same ones each time, each with a rule or a word that training never sees.
+    """Draw 500 sentences, the same ones each time, each with a rule or a word that those for training never use.
 
     All links are sure. ``folder``: with the grammar.
     """
