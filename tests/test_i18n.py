@@ -69,6 +69,7 @@ def test_another_language_is_one_more_file(tmp_path, monkeypatch):
 def test_sentences_are_joined_by_a_space_except_in_chinese():
     assert i18n.paragraph("One.", "Two?", "Three.") == "One. Two? Three."
     assert i18n.paragraph("第一句。", "第二句？", "d = 4。") == "第一句。第二句？d = 4。"
+    assert i18n.paragraph("“。 → </s>” reads “。”.", "It is a mark.") == "“。 → </s>” reads “。”. It is a mark."
 
 
 def test_two_variants_of_a_language_have_different_codes(tmp_path, monkeypatch):

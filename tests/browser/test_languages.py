@@ -192,7 +192,7 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
     ("text", "page_title", "kept"),
     [
         ("Stop Open", "词元", "[role=option] :text-is('Stop')"),
-        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Stop')"),
+        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')"),
         ("Stop", "词元", "[data-testid=stText]:text-is('Stop')"),
     ],
     ids=["choice", "curve", "text"],

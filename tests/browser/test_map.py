@@ -14,6 +14,7 @@ from tests.browser.conftest import visiting
 from tests.browser.support import address_of, fingerprint, head_of, wait_until_done
 from tests.kinds import KINDS, trace_of
 from tests.web.support import made_up_trace, without_names
+from visformer.app.session.url_state import start
 from visformer.i18n import translations
 from visformer.pictures.map import RECORD, steps
 from visformer.web.bundle import stylesheet
@@ -23,6 +24,7 @@ from visformer.web.map import pack_map
 pytestmark = pytest.mark.browser
 
 SENTENCE = "I like cats."
+FIRST = start("en-zh").head + 1  # head in focus when the picture opens, counted from 1
 REST = "The lines follow"
 SOFTMAX = re.compile(r"Softmax(?: at the last token)?: “(.+)” (?:gets|would follow with) ([\d.]+)\.")
 READS = re.compile(r"Head (\d+): “(.+)” reads most “(.+)” \(([\d.]+)\)\.")
@@ -367,12 +369,12 @@ def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
 def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     page.locator("canvas.vf-model").focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_url(re.compile("head=3"))
+    page.wait_for_url(re.compile(f"head={FIRST - 1}"))
     wait_until_done(page)
-    assert address_of(page)["head"] == "3"
-    assert said_by(page).startswith(f"{REST} {name_of('decoder.cross_attn', 2, 2)}.")
+    assert address_of(page)["head"] == str(FIRST - 1)
+    assert said_by(page).startswith(f"{REST} {name_of('decoder.cross_attn', 2, FIRST - 2)}.")
     page.locator("canvas.vf-model").focus()
-    zooms_in_and_out(page, ["The whole model", "Decoder · Layer 3", "Cross-attention", "Head 3"])
+    zooms_in_and_out(page, ["The whole model", "Decoder · Layer 3", "Cross-attention", f"Head {FIRST - 1}"])
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     page.locator(".vf-say").filter(has_text="The text is cut into").wait_for()
@@ -390,15 +392,16 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
 def test_back_and_forward_follow_the_heads_of_their_addresses(visitor):
     page = open_map(visitor)
     page.locator("canvas.vf-model").focus()
-    for head in (3, 2):
+    for head in (FIRST - 1, FIRST - 2):
         page.keyboard.press("ArrowLeft")
         page.wait_for_url(re.compile(f"head={head}"))
         wait_until_done(page)
-    for go, head in ((page.go_back, 3), (page.go_back, 4), (page.go_forward, 3), (page.go_forward, 2)):
+    for go, back in ((page.go_back, 1), (page.go_back, 0), (page.go_forward, 1), (page.go_forward, 2)):
+        head = FIRST - back
         go()
         expect(page.locator(".vf-say")).to_have_text(re.compile(f"{REST} Cross-attention, layer 3, head {head}"))
         wait_until_done(page)
-        assert address_of(page).get("head", "4") == str(head)
+        assert address_of(page).get("head", str(FIRST)) == str(head)
 
 
 def zooms_in_and_out(page, names):
@@ -430,7 +433,7 @@ def test_another_kind_of_model_replaces_the_picture(visitor):
     page = open_map(visitor)
     page.get_by_label("Model", exact=True).click()
     page.get_by_role("option", name="Decoder mini-gpt", exact=True).click()
-    expect(page.locator(".vf-say")).to_contain_text("Decoder, layer 3, head 4")
+    expect(page.locator(".vf-say")).to_contain_text(f"Decoder, layer 3, head {FIRST}")
     wait_until_done(page)
     assert address_of(page)["stack"] == "decoder", "the address opens as it is"
     page.get_by_role("button", name="Play", exact=True).click()

@@ -24,7 +24,7 @@ DOMAIN = "visformer"
 LOCALES = Path(__file__).parent / "locale"
 
 _NAME = re.compile(r'^"X-Language-Name: *(.*?) *\\n"$', re.MULTILINE)
-_AFTER_FULL_WIDTH = re.compile(r"(?<=[。？！]) ")
+_FULL_WIDTH = ("。", "？", "！")
 _HEADER = 4096  # characters to read of a catalogue; they contain its header
 
 
@@ -97,4 +97,5 @@ def closest(locale: str | None) -> str:
 
 def paragraph(*sentences: str) -> str:
     """Join non-empty sentences with spaces, but without a space after full-width punctuation."""
-    return _AFTER_FULL_WIDTH.sub("", " ".join(filter(None, sentences)))
+    spaced = (one if one.endswith(_FULL_WIDTH) else f"{one} " for one in sentences if one)
+    return "".join(spaced).removesuffix(" ")

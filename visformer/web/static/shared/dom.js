@@ -60,7 +60,8 @@ export function fill(template, values) {
 
 /** Sentences as one text: a space between two, but none after a full-width mark. */
 export function paragraph(...sentences) {
-  return sentences.filter(Boolean).join(" ").replace(/([。！？]) /g, "$1")
+  const spaced = (one) => (/[。！？]$/.test(one) ? one : `${one} `)
+  return sentences.filter(Boolean).map(spaced).join("").trimEnd()
 }
 
 export function clamp(value, size) {
