@@ -31,7 +31,7 @@ from benchmarks import chromium
 from benchmarks.browser import APP, server
 from tests.browser.support import point_of_cell
 from visformer.app.serving.middleware.moved import EXPLORER
-from visformer.app.session.url_state import start
+from visformer.app.session.url_state import SHIPPED, start
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import pages
 
@@ -54,7 +54,8 @@ CELLS = (
 
 
 def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
-    """Take the explorer, every other page, and the model picker."""
+    """Take the explorer, every other page, the model picker, and what a page says of a lesson, a link and a server."""
+    _ = translations(lang).gettext
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "all-MiniLM-L6-v2"  # the name that visitors see
         model.symlink_to(MINILM)
@@ -65,7 +66,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 page.locator(".vf-large").hover(position=point_of_cell(page, 2, 3))
                 yield f"attention-{lang}", _taken(page)
             with _page(browser, f"{address}/attention?{urlencode({'lang': lang, **NAME.link()})}") as page:
-                page.get_by_role("button", name=translations(lang).gettext("Present"), exact=True).wait_for()
+                page.get_by_role("button", name=_("Present"), exact=True).wait_for()
                 page.keyboard.press("p")
                 page.locator(".vf-stage:not(.vf-begins)").wait_for()  # it has said how it ends
                 yield f"presenting-{lang}", _taken(page)
@@ -78,12 +79,27 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                     page.locator(DONE).wait_for()
                     page.wait_for_timeout(1000)  # several panels are drawn one after another
                     yield f"app-{name}-{lang}", _taken(page)
+            with _page(browser, f"{address}/?lesson={SHIPPED}&step=10&lang={lang}") as page:
+                page.locator(PAINTED).wait_for()
+                page.locator(DONE).wait_for()
+                yield f"lessons-{lang}", _taken(page)
+            with _page(browser, f"{address}/attention?lang={lang}&view=pie&layer=99") as page:
+                page.locator(PAINTED).wait_for()
+                page.get_by_role("button", name=_("As a file"), exact=True).click()
+                yield f"links-{lang}", _taken(page, clip={"x": 230, "y": 0, "width": WIDTH - 230, "height": 620})
             with _page(browser, f"{address}/attention?lang={lang}&model={model}") as page:
                 page.locator(PAINTED).wait_for()
                 page.locator("input[value='all-MiniLM-L6-v2']").wait_for()  # the widgets come after the picture
                 yield f"models-{lang}", _taken(page)
                 page.locator("[data-testid=stSelectbox] input").first.click()
                 yield f"picker-{lang}", _taken(page, clip={"x": 0, "y": 90, "width": 800, "height": 600})
+    with _page(browser, "about:blank") as page:
+        with server(APP) as address:
+            page.goto(f"{address}/attention?lang={lang}")
+            page.locator(PAINTED).wait_for()
+            page.locator(DONE).wait_for()
+        page.locator(".vf-connection").wait_for()
+        yield f"lost-{lang}", _taken(page)
 
 
 def exports(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:

@@ -26,6 +26,11 @@ CHECK_NOTICE = """(notice) => {
   }).observe(app, { attributeFilter: ["data-test-connection-state"] })
 }"""
 """Checks whether the notice is visible half a second after the connection is lost, by the browser's own clock."""
+IS_ON_TOP = """(notice) => {
+  const { left, right, top, height } = notice.getBoundingClientRect()
+  const at = (x) => notice.getRootNode().elementFromPoint(x, top + height / 2)
+  return [left + 8, right - 8].every((x) => at(x) === notice)
+}"""
 
 
 class Server:
@@ -132,6 +137,8 @@ def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(ser
     page.wait_for_timeout(20 if request_is_read else 200)
     server.kill()
     page.locator(NOTICE).wait_for()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert page.locator(NOTICE).evaluate(IS_ON_TOP), "on a projector it reaches over the side bar"
     server.start()
     page.locator(NOTICE).wait_for(state="hidden")
     wait_for_sentence(page, "We went to the school yesterday.")

@@ -62,7 +62,7 @@ _MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder
 _LEARNING = _component("learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views")
 _LINK = _component("link", _LINK_HTML, _BESIDE)
 _CONNECTION = _component(
-    "connection", '<div class="vf-connection" role="status" hidden></div>', _BESIDE, folder=_PRIVATE
+    "connection", '<div class="vf-connection" role="status" popover="manual"></div>', _BESIDE, folder=_PRIVATE
 )
 _PRESENT = _component(
     "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")

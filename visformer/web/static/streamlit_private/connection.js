@@ -21,13 +21,13 @@ export default ({ data, parentElement, setTriggerValue }) => {
     clearTimeout(timer)
     dialogs.disconnect()
     if (app.dataset.testConnectionState === "CONNECTED") {
-      notice.hidden = true
+      notice.togglePopover(false)
       if (lost) timer = setTimeout(ask, SPREAD * Math.random())
       lost = false
       return
     }
     lost = true
-    timer = setTimeout(() => (notice.hidden = false), PATIENCE)
+    timer = setTimeout(() => notice.togglePopover(true), PATIENCE)
     dialogs.observe(document.body, { childList: true, subtree: true })
   }
   const ask = () => app.dataset.testScriptState === "notRunning" && setTriggerValue("back", true)
