@@ -936,9 +936,11 @@ def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(
     bare.update(trace, gettext=i18n.translations("zh").gettext, lang="zh")
     assert state_of(page)["painted"] != painted
     check_cell(page, trace, ENCODER, layer=1, head=1, query=2, key=2)
+    assert bare.selection()["query"] == 2
     other = made_up_trace(3, 3, n_layers=1, n_heads=1, seed=7)
     bare.update(other)
     assert "weight" not in state_of(page)
+    page.wait_for_function("explorer.selections.at(-1).query === null", timeout=5000)
     hover_cell(page, 2, 2)
     check_cell(page, other, ENCODER, layer=0, head=0, query=2, key=2)
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.stage import OVERFLOW, open_at
 from tests.browser.support import wait_for_panels, wait_until_done
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +27,7 @@ def test_a_phone_answers_is_reloaded_and_sees_the_answer_when_the_presenter_turn
     phone.goto(f"{visitor.server}/?follow={code}")
     words = phone.locator(".st-key-guess_taps button")
     words.first.wait_for()
-    assert min(min(box["width"], box["height"]) for box in (word.bounding_box() for word in words.all())) >= 44
+    until(lambda: all(min(box["width"], box["height"]) >= 44 for box in (word.bounding_box() for word in words.all())))
     words.nth(3).click()
     expect(phone.get_by_text("Your guess is in.")).to_be_visible()
     expect(page.get_by_text("1 of 1 phones have answered.")).to_be_visible()

@@ -1,12 +1,14 @@
 """The guided lesson, in the app and as a file without a network."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.slow import DELAY_MESSAGES
 from tests.browser.stage import present
-from tests.browser.support import layout_of, state_of, wait_for_panels, wait_until_done
+from tests.browser.support import address_of, layout_of, state_of, wait_for_panels, wait_until_done
 from tests.waiting import until
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
@@ -321,6 +323,23 @@ def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
     page.go_back()
     expect_step(page, LESSON.steps[2])
     expect(box).to_have_value(OWN)
+
+
+def test_on_a_slow_line_a_sentence_typed_right_before_next_goes_on_to_the_next_step(visitor):
+    """The page that was left must not come back with its run."""
+    page = visitor.page(width=1280, height=720)
+    page.context.add_init_script(f"({DELAY_MESSAGES})(40)")
+    page.goto(f"{visitor.server}/{at(2)}")
+    page.locator(".vf-lesson-bar").wait_for()
+    wait_until_done(page)
+    box = page.get_by_label("Sentence", exact=True)
+    box.fill(OWN)
+    go_on(page, LESSON.steps[2])
+    expect(box).to_have_value(OWN)
+    assert (urlsplit(page.url).path, address_of(page)["step"]) == ("/positions", "3")
+    page.go_back()
+    expect_step(page, LESSON.steps[1])
+    assert urlsplit(page.url).path == "/embedding"
 
 
 def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sentence(open_app):

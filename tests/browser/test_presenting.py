@@ -482,6 +482,7 @@ def test_a_remote_control_begins_the_play_and_another_sentence_is_typed_while_pr
     page.keyboard.type("no")
     page.keyboard.press("Escape")
     expect(page.locator(".vf-said")).to_contain_text("I like books.")
+    page.wait_for_url(re.compile("books"))  # the address comes last
     page.reload()
     expect(page.locator("html.vf-presenting")).to_have_count(1)
     expect(page.locator(".vf-said")).to_contain_text("I like books.")

@@ -157,6 +157,7 @@ class AttentionView {
     this.data = data
     this.model.take(data)
     if (!sameTrace) {
+      if (state.locked) this.report() // or the address keeps a cell that is locked no more
       state.free()
       this.readout.effect = null
     }

@@ -5,15 +5,16 @@ const PATIENCE = 5_000 // milliseconds
 export default ({ data }) => {
   const [key, value] = JSON.parse(new TextDecoder().decode(data))
   const until = performance.now() + PATIENCE
-  let waiting = 0
+  let [waiting, given] = [0, null]
   const look = () => {
     const box = document.querySelector(`.st-key-${key} input`)
-    if (box?.value !== value) {
-      if (performance.now() < until) waiting = requestAnimationFrame(look)
-      return
+    const isFree = !given || (!given.isConnected && document.activeElement === document.body) // it was drawn anew
+    if (box?.value === value && isFree) {
+      box.focus()
+      box.select()
+      given = box
     }
-    box.focus()
-    box.select()
+    if (performance.now() < until) waiting = requestAnimationFrame(look)
   }
   look()
   return () => cancelAnimationFrame(waiting)

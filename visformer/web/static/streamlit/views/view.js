@@ -1,7 +1,7 @@
 /** Streamlit's side of a view: messages arrive through post.js; the visitor's actions are returned as component values. */
 
 import { guardText } from "../../streamlit_private/guard.js"
-import { orderClicks } from "../clicks.js"
+import { orderClicks } from "../../streamlit_private/history.js"
 import { close, open } from "../post.js"
 
 const mounted = new WeakMap()

@@ -1,0 +1,53 @@
+/**
+ * The browser's history, when a click comes right after typing. Streamlit sends what a box holds a moment after the click
+ * that leaves the box, together with the page of then; and the address of that run's page replaces the one that the click
+ * has opened meanwhile.
+ *
+ * A visitor loses: a sentence that is typed right before a click that opens another page, and on a slow line that page.
+ */
+
+const BOXES = "[data-testid='stTextInput'] input, [data-testid='stNumberInput'] input, [data-testid='stTextArea'] textarea"
+const SENT = 100 // milliseconds until what is in a box that was left is sent
+const BEGUN = 1000 // milliseconds after which no run is expected to begin: the box holds what it held before
+const PATIENCE = 6000 // milliseconds after which a click no longer waits for the end of the run
+let typed = false // whether the box with the focus holds what Streamlit was not sent
+let sent = null // {at: when such a box was left, hasBegun: whether a run has begun since}
+let listening = false
+
+/** Hold a click back until the page shows what was typed into the box that it left. */
+export function orderClicks() {
+  if (listening) return
+  listening = true
+  addEventListener("input", ({ target }) => (typed = Boolean(target.matches?.(BOXES))), { capture: true })
+  addEventListener("keydown", ({ key, target }) => key === "Enter" && target.matches?.("input") && (typed = false), { capture: true })
+  addEventListener("focusout", leave, { capture: true })
+  addEventListener("click", hold, { capture: true })
+}
+
+function leave() {
+  if (typed) sent = { at: performance.now(), hasBegun: false }
+  typed = false
+}
+
+function hold(event) {
+  const control = event.composedPath().find((one) => one.matches?.("a[href], button"))
+  if (!control || !isOnItsWay()) return
+  event.preventDefault()
+  event.stopImmediatePropagation()
+  const waiting = setInterval(() => {
+    if (isOnItsWay()) return
+    clearInterval(waiting)
+    control.click()
+  }, 20)
+}
+
+/** Whether what was typed is not shown yet. */
+function isOnItsWay() {
+  if (!sent) return false
+  const app = document.querySelector("[data-testid='stApp']")
+  const [since, isRunning] = [performance.now() - sent.at, app?.dataset.testScriptState !== "notRunning"]
+  sent.hasBegun ||= isRunning && since > SENT
+  const isShown = sent.hasBegun ? !isRunning : since > BEGUN
+  if (isShown || since > PATIENCE) sent = null
+  return Boolean(sent)
+}
