@@ -369,11 +369,15 @@ class AttentionView {
     else this.chooseHead(this.state.focus)
   }
 
-  /** Report the selection to the host, debounced; in a presentation at once, since the next key may open another page. */
+  /**
+   * Report the selection to the host, debounced, and not before it has drawn the page, whose boxes it would send along;
+   * in a presentation at once, since the next key may open another page.
+   */
   report() {
     if (this.host.report) return this.host.report()
     clearTimeout(this.reporting)
-    this.reporting = setTimeout(() => this.reportNow(), STAGE.on ? 0 : SETTLED)
+    const report = () => (!STAGE.on && this.host.isDrawing?.() ? this.report() : this.reportNow())
+    this.reporting = setTimeout(report, STAGE.on ? 0 : SETTLED)
   }
 
   reportNow() {

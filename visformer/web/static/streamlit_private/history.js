@@ -41,13 +41,17 @@ function hold(event) {
   }, 20)
 }
 
+/** Whether the server is drawing the page. */
+export function isRunning() {
+  return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState !== "notRunning"
+}
+
 /** Whether what was typed is not shown yet. */
 function isOnItsWay() {
   if (!sent) return false
-  const app = document.querySelector("[data-testid='stApp']")
-  const [since, isRunning] = [performance.now() - sent.at, app?.dataset.testScriptState !== "notRunning"]
-  sent.hasBegun ||= isRunning && since > SENT
-  const isShown = sent.hasBegun ? !isRunning : since > BEGUN
+  const since = performance.now() - sent.at
+  sent.hasBegun ||= isRunning() && since > SENT
+  const isShown = sent.hasBegun ? !isRunning() : since > BEGUN
   if (isShown || since > PATIENCE) sent = null
   return Boolean(sent)
 }
