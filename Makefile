@@ -12,7 +12,7 @@ RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test test-unit test-browser test-deploy parity ray lint format audit lock fuzz docs bench load train clean distclean
+.PHONY: help run install dev test test-full test-unit test-browser faults parity ray lint format audit lock fuzz docs bench load train clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,23 +25,29 @@ install: $(RUNTIME) ## set up what the app needs
 
 dev: $(DEV) ## set up what tests, checks and training need
 
-test: $(DEV) ## run all tests, including those in Chromium
+# What is marked "full" is left out here, and part of test-full.
+SOME ?= -m "not full"
+
+test: $(DEV) ## run the tests that every change needs, some ten minutes
 	@sh scripts/browser.sh
 	@sh scripts/nginx.sh $(VENV)
-	@$(MAKE) --no-print-directory test-unit test-browser test-deploy
+	@$(MAKE) --no-print-directory test-unit test-browser
 
-test-unit: $(DEV) ## run the tests that need no browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
+test-full: $(DEV) ## run all tests, some thirty minutes
+	@$(MAKE) --no-print-directory test SOME=
+
+test-unit: $(DEV) ## run the tests that need neither browser nor server
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests $(SOME) --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
 # The long ones run first, so that no worker still has one of them to run at the end.
 LONG    := $(patsubst %,tests/browser/test_%.py,presenting presentation_steps outages)
-BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py))
+BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py)) tests/deploy
 
-test-browser: $(DEV) ## run the tests in Chromium
-	$(BIN)/python -m pytest $(BROWSER) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test-browser: $(DEV) ## run the tests in Chromium, and those with servers of their own
+	$(BIN)/python -m pytest $(BROWSER) $(SOME) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-deploy: $(DEV) ## run the tests with several visitors, and with replicas behind nginx
-	$(BIN)/python -m pytest tests/deploy -n $(WORKERS) --dist loadfile
+faults: $(DEV) ## plant faults one at a time, and report which the tests find: make faults [FAULTS="word word"]
+	$(BIN)/python -m scripts.plant_faults $(FAULTS)
 
 parity: ## compare with captum and TransformerLens, in an environment of its own
 	"$(PYTHON)" -m venv build/parity
