@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.chromium import FLAGS, path
+from tests.browser import failures
 from tests.browser.bare import BarePage
 from tests.browser.slow import slow_down, slowed
 from tests.browser.support import wait_until_done
@@ -23,6 +24,15 @@ from tests.browser.support import wait_until_done
 ROOT = Path(__file__).parent.parent.parent
 TIMEOUT = 40_000
 expect.set_options(timeout=TIMEOUT)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Say where the traces of a failing test are."""
+    report = yield
+    if report.failed:
+        report.sections.append(("what the browser showed", str(failures.record(item.nodeid))))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +79,7 @@ def start(port, log, *, root=ROOT, **environment):
 def serving(model_name, folder, root=ROOT, **environment):
     """Run a server of the app in ``root`` and yield its address; its output goes to log.txt in ``folder``."""
     port, log = free_port(), folder / "log.txt"
+    failures.watch_log(log)
     process = start(port, log, root=root, VISFORMER_MODEL=model_name, **environment)
     try:
         yield f"http://127.0.0.1:{port}"
@@ -113,6 +124,7 @@ def context_of(chromium, **settings):
 
 def record_problems(page, problems, own):
     """Record a page's errors, warnings, and requests to other addresses than ``own``."""
+    failures.watch(page)
     page.on("console", lambda message: message.type in ("error", "warning") and problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     own = (own, "blob:", "data:", "about:srcdoc")

@@ -18,8 +18,6 @@ from tests.browser.support import (
 )
 from visformer.app.session.examples import EXAMPLES
 
-pytestmark = pytest.mark.browser
-
 SENTENCE = "I like cats."
 
 
@@ -105,6 +103,7 @@ def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
     expect(page).to_have_url(re.compile(r"/head\?v=2&stack=cross&layer=2&head=5$"))
 
 
+@pytest.mark.full
 def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_page(open_app):
     page = open_app()
     page.get_by_role("button", name="Arcs", exact=True).click()
@@ -115,6 +114,7 @@ def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_p
     expect(page).to_have_title(re.compile("^Inside a head"))
 
 
+@pytest.mark.full
 def test_the_dark_page_fits_windows_of_any_size(open_app):
     page = open_app(scheme="dark")
     assert page.locator(".vf-root").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(17, 22, 29)"

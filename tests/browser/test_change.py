@@ -7,8 +7,6 @@ from tests.browser.support import IMAGE, click_head, head_of, points_of_cells
 from tests.web.support import made_up_trace
 from visformer.export.marks import ramp
 
-pytestmark = pytest.mark.browser
-
 HALTED = """
   window.now = 0
   window.waiting = []

@@ -7,8 +7,6 @@ from tests.web.support import made_up_trace
 from visformer.web.message import write_message
 from visformer.web.payload import pack
 
-pytestmark = pytest.mark.browser
-
 SETUP = f"""async () => {{
   const script = (name) => import("{ORIGIN}streamlit/" + name + ".js")
   const [view, feed] = await Promise.all([script("views/attention"), script("feed")])

@@ -11,7 +11,7 @@ import visformer as vf
 from scripts.docs import make
 from tests.browser.conftest import serving_files
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")

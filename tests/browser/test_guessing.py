@@ -2,14 +2,11 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.stage import OVERFLOW, open_at
 from tests.browser.support import wait_for_panels, wait_until_done
 from tests.waiting import until
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_phone_answers_is_reloaded_and_sees_the_answer_when_the_presenter_turns_the_page(visitor):

@@ -7,8 +7,6 @@ from playwright.sync_api import expect
 
 from tests.browser.support import address_of, click_head, go_to, state_of, wait_until_done
 
-pytestmark = pytest.mark.browser
-
 LIT = ".vf-here .vf-lit"
 CURRENT = ".vf-here [aria-current=true]"
 
@@ -34,6 +32,7 @@ def test_it_follows_the_head_that_is_chosen(open_app):
     expect(page.locator(LIT)).to_have_count(0)
 
 
+@pytest.mark.full
 def test_its_parts_lead_to_their_pages_in_the_same_state(open_app):
     page = open_app(query="?v=2&text=I+like+cats.&view=arcs&stack=cross&head=4")
     cell(page, "decoder.self_attn.1").click()
@@ -54,6 +53,7 @@ def test_its_parts_lead_to_their_pages_in_the_same_state(open_app):
     expect(page.locator(CURRENT)).to_have_attribute("data-name", "decoder.self_attn.1")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("width", "height", "is_small"), [(1280, 720, False), (1024, 640, True)])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_chooser_and_the_drawing_are_in_a_low_window(open_app, width, height, is_small, lang):
@@ -78,6 +78,7 @@ def test_of_many_layers_the_first_the_last_and_the_one_shown_are_drawn(bare):
     assert drawn == [[0], [0, 1, 2], [0, 1, 2, 5], [0, 1, 4, 5], [0, 20, 47], [0, 1, 2, 47]]
 
 
+@pytest.mark.full
 def test_on_a_phone_a_part_closes_the_list_of_pages(open_app):
     page = open_app(width=390, height=844)
     page.get_by_test_id("stExpandSidebarButton").click()

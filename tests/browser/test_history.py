@@ -10,7 +10,6 @@ from tests.waiting import until
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 
-pytestmark = pytest.mark.browser
 LESSON = lesson_file.load(url_state.SHIPPED)
 
 
@@ -87,6 +86,7 @@ def test_eight_changes_over_four_pages_come_back_one_by_one(open_app):
     walk(page, seen)
 
 
+@pytest.mark.full
 def test_a_page_opened_after_a_head_was_selected_is_one_entry(open_app):
     """The links to pages are older than the selection, which reruns the explorer alone."""
     page = open_app()
@@ -102,6 +102,7 @@ def test_a_page_opened_after_a_head_was_selected_is_one_entry(open_app):
     walk(page, seen)
 
 
+@pytest.mark.full
 def test_each_step_of_a_lesson_is_one_entry(open_app):
     """Its steps are on three pages; the large button, Next and a dot open them, some with the visitor's sentence."""
     own = "I like cats."

@@ -10,8 +10,6 @@ from tests import pseudo
 from tests.browser.conftest import ROOT, serving, visiting
 from tests.browser.support import go_to, wait_until_done
 
-pytestmark = pytest.mark.browser
-
 SENTENCE = "我喜欢猫。"
 TOKENS = ("我", "喜欢", "猫", "like", "cats", "谢谢", "Thanks")
 """Tokens of the sentence, of its translation, and of the short sentence in the batch of masks."""
@@ -128,8 +126,11 @@ def read_page(page, reader):
         reader.open_popovers(title)
 
 
-def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_name, tmp_path):
-    """In a language that one file added, whose messages are all in brackets."""
+@pytest.mark.parametrize(
+    "pages", [("Masks", "Learning"), pytest.param(None, marks=pytest.mark.full)], ids=["some", "all"]
+)
+def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_name, tmp_path, pages):
+    """In a language that one file added, whose messages are all in brackets; pages: besides the first, None: all."""
     with serving(model_name, tmp_path, app_folder) as address, visiting(address, chromium) as visitors:
         query = f"?text={SENTENCE}&lang={pseudo.CODE}&nonsense=1"
         page = visitors.open(query=query, width=1280, height=720, script=RECORD_DRAWN_TEXT)
@@ -140,6 +141,8 @@ def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_nam
         read_explorer(page, reader)
         links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
         for title in links.all_inner_texts()[1:]:
+            if pages is not None and not title.strip("⟦⟧").startswith(pages):
+                continue
             go_to(page, title)
             settle(page)
             read_page(page, reader)
@@ -167,6 +170,7 @@ def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(ope
     assert main.evaluate("element => element.scrollTop") == scrolled
 
 
+@pytest.mark.full
 def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
     """Browsers send a choice by its label, which another language changes."""
     page = open_app(query="attention?lang=zh")
@@ -191,8 +195,8 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
 @pytest.mark.parametrize(
     ("text", "page_title", "kept"),
     [
-        ("Stop Open", "词元", "[role=option] :text-is('Stop')"),
-        ("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')"),
+        pytest.param("Stop Open", "词元", "[role=option] :text-is('Stop')", marks=pytest.mark.full),
+        pytest.param("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')", marks=pytest.mark.full),
         ("Stop", "词元", "[data-testid=stText]:text-is('Stop')"),
     ],
     ids=["choice", "curve", "text"],
@@ -211,6 +215,7 @@ def test_the_visitors_words_stay_as_they_are(open_app, text, page_title, kept):
     expect(page.locator(kept).first).to_be_visible()
 
 
+@pytest.mark.full
 def test_on_a_phone_the_language_switch_is_visible_without_the_side_bar(open_app):
     page = open_app(query="attention?lang=en", width=390, height=844, locale="zh-HK")
     switch = page.get_by_test_id("stMain").get_by_test_id("stButtonGroup").filter(has_text="中文")

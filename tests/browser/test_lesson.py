@@ -14,8 +14,6 @@ from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
 
-pytestmark = pytest.mark.browser
-
 LESSON = lesson_file.load(url_state.SHIPPED)
 COUNT = len(LESSON.steps)
 SIZES = {"projector": (1280, 720), "small laptop": (1024, 640), "phone": (390, 844)}
@@ -43,6 +41,7 @@ def controls(page):
     return [page.locator(f".vf-lesson-bar .vf-{name}").bounding_box() for name in ("back", "on", "again", "leave")]
 
 
+@pytest.mark.full
 def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open_app):
     page = open_app(width=1280, height=720)
     page.get_by_role("button", name="Guided lesson").click()
@@ -112,7 +111,10 @@ def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
     assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
 
 
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param(size, id=name, marks=() if name == "phone" else pytest.mark.full) for name, size in SIZES.items()],
+)
 def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     width, height = size
     page = open_app(query=at(4), width=width, height=height)
@@ -135,6 +137,7 @@ def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
             assert box["y"] + box["height"] <= places[0]["y"], "where one can scroll to, all of it can be seen"
 
 
+@pytest.mark.full
 def test_every_dot_is_named_after_its_step_and_opens_it(open_app):
     page = open_app(query=at(4), width=1280, height=720)
     titles = [step.text("title", "en") for step in LESSON.steps]
@@ -152,6 +155,7 @@ def test_every_dot_is_named_after_its_step_and_opens_it(open_app):
     assert large > 1.2 * small
 
 
+@pytest.mark.full
 def test_the_arithmetic_of_a_cell_moves_nothing_and_is_gone_when_the_step_is_opened_again(open_app):
     page = open_app(query=at(5), width=1280, height=720)
     weights = page.locator(".vf-matrix[data-panel=pattern]")
@@ -182,6 +186,7 @@ WRITTEN = """(code) => {
 """Returns where the visible lines of a box begin and end, and how high one is."""
 
 
+@pytest.mark.full
 def test_what_gets_the_focus_is_not_behind_the_bar(open_app):
     page = open_app(query=at(5), width=1024, height=640)
     last = page.locator(".st-key-page_body button:visible").last
@@ -214,6 +219,7 @@ def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     assert controls(page) == places
 
 
+@pytest.mark.full
 def test_a_presented_lesson_ends_with_its_card_and_turns_back(open_app):
     short = lesson_file.load(url_state.SHORT)
     page = open_app(query=f"?lesson={url_state.SHORT}&step={len(short.steps)}", width=1280, height=720)
@@ -259,6 +265,7 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
     expect(page.locator("section:visible .vf-root")).to_have_attribute("data-stack", "decoder.cross_attn")
 
 
+@pytest.mark.full
 def test_the_file_fits_a_phone(visit, tmp_path):
     """Cells of matrices are visible, no button wraps, and only pictures scroll sideways."""
     path = export_lesson(tmp_path, "en")
@@ -283,6 +290,7 @@ def test_the_file_fits_a_phone(visit, tmp_path):
             page.locator("section:visible .ways a").last.tap()
 
 
+@pytest.mark.full
 def test_on_a_small_laptop_the_pictures_below_formulas_begin_above_the_bar(open_app):
     for number in (5, 7, 8):
         page = open_app(query=at(number), width=1024, height=640)
@@ -301,6 +309,7 @@ IS_SEEN = """() => {
 OWN = "I like cats."
 
 
+@pytest.mark.full
 def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
     """Nobody presses Enter: the click comes before the server knows the sentence."""
     page = open_app(query=at(2), width=1280, height=720)
@@ -342,6 +351,7 @@ def test_on_a_slow_line_a_sentence_typed_right_before_next_goes_on_to_the_next_s
     assert urlsplit(page.url).path == "/embedding"
 
 
+@pytest.mark.full
 def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sentence(open_app):
     count = len(lesson_file.load(url_state.SHORT).steps)
     page = open_app(query=f"?lesson={url_state.SHORT}&step={count}", width=1280, height=720)
@@ -357,6 +367,7 @@ def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sen
     expect(box).to_have_value(OWN)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_on_a_small_laptop_the_numbers_that_the_text_speaks_of_are_above_the_bar(open_app, lang):
     page = open_app(query=f"{at(8)}&lang={lang}", width=1024, height=640)
@@ -370,6 +381,7 @@ def bottom_of(element):
     return box["y"] + box["height"]
 
 
+@pytest.mark.full
 def test_on_a_small_laptop_the_tree_of_the_last_step_shows_its_first_line(open_app):
     page = open_app(query=at(11), width=1024, height=640)
     go_on(page, LESSON.steps[11])
@@ -378,6 +390,7 @@ def test_on_a_small_laptop_the_tree_of_the_last_step_shows_its_first_line(open_a
     until(lambda: tree.first.bounding_box()["y"] + 150 <= bar.bounding_box()["y"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [SIZES["projector"], SIZES["small laptop"]], ids=["projector", "small laptop"])
 def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(open_app, size):
     page = open_app(query=f"?lesson={url_state.SHORT}&step=4", width=size[0], height=size[1])

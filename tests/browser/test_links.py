@@ -11,8 +11,6 @@ from tests.browser.conftest import serving, visiting
 from tests.browser.support import address_of, go_to, state_of, submit, wait_for_panels, wait_until_done
 from visformer.app.widgets.component import _LINK_HTML
 
-pytestmark = pytest.mark.browser
-
 CLIPBOARD = """() => {
   window.copied = []
   const writeText = async (text) => void window.copied.push(text)
@@ -36,6 +34,7 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_vali
     expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_a_deep_link_works_right_after_a_start_and_map_is_a_name_of_the_first_page(model_name, chromium, tmp_path):
     """No dialog covers the page. tests/deploy/test_room.py tests the same for asgi.py."""
     with serving(model_name, tmp_path) as address, visiting(address, chromium) as visitors:
@@ -92,6 +91,7 @@ def test_what_is_not_in_a_link_is_said_when_it_is_copied(bare, has_clipboard):
     assert shown == (["copied", "without."] if has_clipboard else ["copy", "by hand. without.", bare.page.url])
 
 
+@pytest.mark.full
 def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
     page = open_app(query="attention?layer=2", width=390, height=844)
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -142,6 +142,7 @@ def test_a_sentence_typed_before_a_click_on_a_page_is_shown_on_that_page(open_ap
     expect(page.locator(".vf-lesson-bar .vf-dot").nth(1)).to_have_attribute("aria-current", "step")
 
 
+@pytest.mark.full
 def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open_app):
     """A page, the lesson, and the way back to a lesson that was left."""
     page = open_app(width=390, height=844)
@@ -159,6 +160,7 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
         expect(side_bar).to_have_attribute("data-collapsed", "true")
 
 
+@pytest.mark.full
 def test_the_way_back_to_a_lesson_is_named_whole(open_app):
     page = open_app(query="?lesson=from-text-to-translation&step=5", width=1280, height=720)
     page.get_by_role("button", name="Leave the lesson").click()
@@ -168,6 +170,7 @@ def test_the_way_back_to_a_lesson_is_named_whole(open_app):
     assert back.locator("*").evaluate_all(cut) == 0
 
 
+@pytest.mark.full
 def test_the_first_page_opens_in_a_tab_of_its_own(open_app):
     page = open_app(query="attention?text=I+like+cats.")
     with page.context.expect_page() as opened:

@@ -93,6 +93,7 @@ def wait_for_sentence(page, text, box="Sentence"):
     page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for()
 
 
+@pytest.mark.full
 def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(server, proxy, visit):
     """One visitor's connection is cut; another's server is suspended, like a laptop with its lid closed."""
     cut = visit(proxy.address + "/attention", locale="zh-CN")
@@ -127,7 +128,7 @@ def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(
     assert not cut.locator(DIALOG).is_visible()
 
 
-@pytest.mark.parametrize("request_is_read", [True, False])
+@pytest.mark.parametrize("request_is_read", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(server, visit, request_is_read):
     page = visit(server.address + "/attention?view=arcs&stack=cross&layer=3&head=2")
     type_sentence(page, "She likes the old school.")

@@ -22,8 +22,6 @@ from visformer.app.edits import silences
 from visformer.edits import Silence
 from visformer.pictures.registry.picture import pages
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = (
     "<img src=x onerror=window.hit=1> $\\zeta^2$ **Bold** [Link](https://evil.example) :red[Zed] `Code` =1+1 "
     "<script>hit=1"
@@ -95,6 +93,7 @@ def test_a_clicked_cell_has_the_weight_of_the_trace_and_a_written_out_sum(page, 
     assert np.float32(root.get_attribute("data-value")) == weight
 
 
+@pytest.mark.full
 def test_a_small_window_shows_the_panel_the_value_under_the_pointer_and_the_sum_without_scrolling(open_app):
     page = open_app(width=1280, height=720)
     for title, panel in (("Inside a head", "pattern"), ("Embedding + position", "input")):
@@ -139,6 +138,7 @@ def test_a_click_silences_a_head_and_the_model_translates_again(page, model_name
     page.get_by_text("After: ").wait_for(state="detached")
 
 
+@pytest.mark.full
 def test_a_suggested_sentence_is_opened_once_and_later_clicks_are_not_undone(page):
     go_to(page, "Inside a head")
     select(page, "Silence or scale a head")
@@ -185,6 +185,7 @@ def test_a_number_typed_into_a_box_of_the_lab_is_computed_with(page):
     expect(page.locator(".vf-root")).to_have_attribute("data-value", re.compile(r"^0\.1000000"))
 
 
+@pytest.mark.full
 def test_clearing_a_column_in_the_lab_removes_it(page):
     go_to(page, "The lab")
     page.get_by_label("Worked example", exact=True).click()

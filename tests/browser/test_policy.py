@@ -5,8 +5,6 @@ import pytest
 from tests.browser.conftest import serving, serving_files
 from tests.browser.support import go_to
 
-pytestmark = pytest.mark.browser
-
 INJECT = """async () => {
   const refused = []
   document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective))
@@ -30,6 +28,7 @@ def test_injected_scripts_do_not_run(server, chromium):
     assert set(result["refused"]) == {"connect-src", "script-src", "script-src-attr", "script-src-elem"}
 
 
+@pytest.mark.full
 def test_a_chart_can_be_downloaded(open_app):
     page = open_app()
     go_to(page, "Decoding")
@@ -59,6 +58,7 @@ def test_another_site_cannot_embed_the_app(embed, server):
     assert embed(server).locator("#root").count() == 0
 
 
+@pytest.mark.full
 def test_a_site_that_the_operator_allows_can_embed_the_app(embed, model_name, tmp_path):
     (tmp_path / "log").mkdir()
     with serving(model_name, tmp_path / "log", VISFORMER_FRAME_ANCESTORS=embed.address) as address:

@@ -10,8 +10,6 @@ from tests.web.support import made_up_trace
 from visformer.app.presentation import presenting
 from visformer.web.bundle import stylesheet
 
-pytestmark = pytest.mark.browser
-
 SHEET = stylesheet("streamlit_private/presentation.css")
 MOUNT = """
   window.presented?.view.destroy()

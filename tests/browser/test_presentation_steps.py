@@ -4,8 +4,6 @@ import pytest
 
 from tests.browser.stage import PAGES, SIZES, check_in_window, open_at, present, settled
 
-pytestmark = pytest.mark.browser
-
 
 def resize(page, size):
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
@@ -34,6 +32,7 @@ def check(page, place, *, alone=False):
     check_in_window(page, place, alone=alone)
 
 
+@pytest.mark.full
 def test_every_step_is_zoomed_and_in_the_window_and_going_back_reverses_the_steps(visitor):
     page = open_at(visitor, "attention")
     present(page)
@@ -45,6 +44,7 @@ def test_every_step_is_zoomed_and_in_the_window_and_going_back_reverses_the_step
     assert press_until(page, "ArrowLeft", first) == forward[::-1]
 
 
+@pytest.mark.full
 def test_two_models_are_stepped_through_by_the_attention_that_both_have(visitor):
     """The other model may lack the attention that was selected: going back would show another one."""
     page = open_at(visitor, "compare", query="?v=2&compare_view=models")

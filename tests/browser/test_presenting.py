@@ -13,8 +13,6 @@ from tests.browser.stage import OVERFLOW, VISIBLE, check_in_window, open_at, pre
 from tests.browser.support import address_of, go_to, point_of_cell, state_of, wait_for_panels, wait_until_done
 from visformer.pictures.lab import examples
 
-pytestmark = pytest.mark.browser
-
 LONG = "The northeastern universities and their visualisations of incomprehensibly differentiated architectures."
 
 STATE = """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scrollTop,
@@ -27,7 +25,7 @@ STATE = """() => ({ scrolled: document.querySelector("[data-testid=stMain]").scr
 """The state of the page that ending a presentation has to restore."""
 
 
-@pytest.mark.parametrize("name", ["masks", "decoding"])
+@pytest.mark.parametrize("name", ["masks", pytest.param("decoding", marks=pytest.mark.full)])
 def test_ending_a_presentation_restores_the_page(visitor, name):
     """A page of panels and one of curves; test_presentation_steps.py tests the others while they are presented."""
     page = open_at(visitor, name)
@@ -85,6 +83,7 @@ def rows_of(figure):
     return [row.locator("td").all_text_contents() for row in figure.locator("tbody tr").filter(visible=True).all()]
 
 
+@pytest.mark.full
 def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
     page = open_at(
         visitor,
@@ -120,6 +119,7 @@ def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
     check_in_window(page)
 
 
+@pytest.mark.full
 def test_an_example_that_cannot_be_computed_shows_its_inputs(visitor):
     page = open_at(visitor, "lab", query="?lab_example=broken")
     present(page)
@@ -131,6 +131,7 @@ def test_an_example_that_cannot_be_computed_shows_its_inputs(visitor):
         assert rows_of(figure) == [[f"{value:g}" for value in row] for row in values]
 
 
+@pytest.mark.full
 def test_long_text_is_smaller_and_not_cut(visitor):
     page = open_at(visitor, "masks", query=f"?text={'The+old+cat+sleeps+on+the+chair.+' * 12}")
     present(page)
@@ -145,6 +146,7 @@ def test_long_text_is_smaller_and_not_cut(visitor):
     check_in_window(page)
 
 
+@pytest.mark.full
 def test_curves_are_enlarged_below_the_text(visitor):
     page = open_at(visitor, "decoding")
     present(page)
@@ -158,6 +160,7 @@ def test_curves_are_enlarged_below_the_text(visitor):
         assert box["x"] >= 20 and box["x"] + box["width"] <= 1280 - 20
 
 
+@pytest.mark.full
 def test_the_rows_beside_curves_are_apart_and_have_their_numbers(visitor):
     """The last step of the short lesson: two lines of text, a row of its own, and a matrix beside a curve."""
     page = open_at(visitor, "decoding", query="?lesson=attention-in-three-minutes&step=4")
@@ -167,6 +170,7 @@ def test_the_rows_beside_curves_are_apart_and_have_their_numbers(visitor):
     check_in_window(page)
 
 
+@pytest.mark.full
 def test_a_step_may_come_while_the_page_has_no_width(visitor):
     """A browser that is still laying out the page calls the pictures all the same."""
     page = open_at(visitor, "positions", query="?v=2&positions_view=kinds")
@@ -181,6 +185,7 @@ def test_a_step_may_come_while_the_page_has_no_width(visitor):
     check_in_window(page, after)
 
 
+@pytest.mark.full
 def test_a_presentation_says_how_it_ends(visitor):
     page = open_at(visitor, "masks")
     page.keyboard.press("p")
@@ -192,6 +197,7 @@ def test_a_presentation_says_how_it_ends(visitor):
     expect(page.locator(".vf-leave")).to_be_visible()
 
 
+@pytest.mark.full
 def test_on_a_phone_the_buttons_stay_below_the_picture(visitor):
     page = open_at(visitor, "masks", size=(390, 844), touch=True)
     present(page)
@@ -269,6 +275,7 @@ def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
     assert state_of(page)["head"] == "1"
 
 
+@pytest.mark.full
 def test_a_note_belongs_to_its_step(visitor):
     page = open_at(visitor, "masks")
     present(page)
@@ -322,6 +329,7 @@ def test_the_note_takes_the_focus_and_gives_it_back(visitor):
     expect(note).to_be_visible()
 
 
+@pytest.mark.full
 def test_keys_typed_in_any_editable_element_are_no_shortcuts_and_others_are(visitor):
     page = open_at(visitor, "masks")
     page.evaluate(
@@ -419,6 +427,7 @@ def test_a_phone_that_scans_the_qr_code_follows_until_it_leaves(visitor, server)
     phone.wait_for_url("**/masks?*follow=*")
 
 
+@pytest.mark.full
 def test_the_safe_button_beside_the_code_of_a_room_is_the_primary_one(visitor):
     page = open_at(visitor, "masks")
     page.get_by_role("button", name="QR code").first.click()
@@ -440,6 +449,7 @@ def test_the_safe_button_beside_the_code_of_a_room_is_the_primary_one(visitor):
     expect(page.get_by_text("The audience follows")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(visitor, server):
     page = open_at(visitor, "masks")
     page.get_by_role("button", name="QR code").first.click()

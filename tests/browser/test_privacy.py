@@ -9,8 +9,6 @@ from tests.browser.conftest import Visitors, serving
 from tests.browser.support import go_to, submit, type_sentence, wait_until_done
 from visformer.app.session.url_state import State
 
-pytestmark = pytest.mark.browser
-
 SITECUSTOMIZE = """
 import os, sys
 audit_log = os.open(os.environ["AUDIT_LOG"], os.O_WRONLY | os.O_APPEND)
@@ -52,6 +50,7 @@ def audited_server(model_name, tmp_path):
         yield address
 
 
+@pytest.mark.full
 def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chromium, tmp_path):
     visitors = Visitors(audited_server, chromium)
     page = visitors.open(query=f"attention?text=I+know+{MARKER}&target={MARKER}&layer={MARKER}&{MARKER}=1")
