@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import tiny_model
 from visformer.adapters.base import TracedModel
 from visformer.pictures.map import RECORD
 from visformer.trace import Trace
@@ -23,7 +23,7 @@ KINDS = (*BUNDLED, *FAMILIES, *PLAIN)
 @cache
 def model_of(kind: str) -> TracedModel:
     """Return the model of a kind that has one."""
-    return vf.load(kind) if kind in BUNDLED else vf.wrap(tiny_module(kind), tokenizer())
+    return vf.load(kind) if kind in BUNDLED else tiny_model(kind)
 
 
 @cache

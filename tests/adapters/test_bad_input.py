@@ -37,6 +37,11 @@ def test_a_setting_out_of_range_is_refused_with_its_value(make, setting, value):
     assert f"{setting}={value!r} " in str(error.value)
 
 
+def test_beams_and_a_temperature_exclude_each_other():
+    with pytest.raises(VisformerError, match="beam_size=2"):
+        tiny_translator().translate(TEXT, beam_size=2, temperature=1.0)
+
+
 @pytest.mark.parametrize("value", [2, np.int64(2)])
 def test_whole_numbers_of_numpy_are_settings_too(value):
     model = tiny_translator()

@@ -14,33 +14,27 @@ from visformer.model.transformer import Transformer
 
 SHARED_VOCAB = 37000  # section 5.1: a shared source-target vocabulary of about 37000 tokens
 
-INVALID = [
-    ("src_vocab", -3),
-    ("src_vocab", 10.0),
-    ("src_vocab", "10"),
-    ("src_vocab", True),
-    ("tgt_vocab", 0),
-    ("d_model", 512.0),
-    ("n_heads", 0),
-    ("n_encoder_layers", -1),
-    ("n_decoder_layers", None),
-    ("d_ff", [2048]),
-    ("max_len", 0),
-    ("dropout", 1.0),
-    ("dropout", math.nan),
-    ("dropout", "0.1"),
-    ("layer_norm_eps", 0.0),
-    ("layer_norm_eps", math.inf),
-    ("norm", "Pre"),
-    ("norm", ["pre"]),
-    ("position", "relative"),
-    ("activation", torch.relu),
-    ("final_norm", "yes"),
-    ("tie_embeddings", None),
-]
+INVALID = {
+    "src_vocab": (-3, 10.0, "10", True),
+    "tgt_vocab": (0,),
+    "d_model": (512.0,),
+    "n_heads": (0,),
+    "n_encoder_layers": (-1,),
+    "n_decoder_layers": (None,),
+    "d_ff": ([2048],),
+    "max_len": (0,),
+    "dropout": (1.0, math.nan, "0.1"),
+    "layer_norm_eps": (0.0, math.inf),
+    "norm": ("Pre", ["pre"]),
+    "position": ("relative",),
+    "activation": (torch.relu,),
+    "final_norm": ("yes",),
+    "tie_embeddings": (None,),
+}
+INVALID_GPT = {"vocab": 0, "n_layers": 0, "d_model": 10, "n_heads": 2.0, "max_len": 0, "dropout": 1}
 
 
-@pytest.mark.parametrize(("name", "value"), INVALID)
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in INVALID.items() for value in values])
 def test_the_error_names_an_invalid_field_and_its_value(name, value):
     with pytest.raises(ConfigError, match=name) as caught:
         TransformerConfig(**{"src_vocab": 10, "tgt_vocab": 10, name: value})
@@ -49,10 +43,7 @@ def test_the_error_names_an_invalid_field_and_its_value(name, value):
     assert caught.value.localized(lambda message: f"> {message}") == f"> {caught.value}"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("vocab", 0), ("n_layers", 0), ("d_model", 10), ("n_heads", 2.0), ("max_len", 0), ("dropout", 1)],
-)
+@pytest.mark.parametrize(("name", "value"), INVALID_GPT.items())
 def test_the_configuration_of_a_decoder_only_model_is_checked_too(name, value):
     with pytest.raises(ConfigError, match=f"{name}={value}"):
         GPTConfig(**{"vocab": 10, name: value})
@@ -75,20 +66,11 @@ def test_n_heads_must_divide_d_model():
         TransformerConfig(src_vocab=5, tgt_vocab=5, d_model=10, n_heads=4)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("dropout", 0),
-        ("dropout", 0.999),
-        ("layer_norm_eps", 1),
-        ("n_decoder_layers", 0),
-        ("final_norm", False),
-        ("max_len", 1),
-    ],
-)
-def test_extreme_values_are_valid(name, value):
-    config = TransformerConfig(**{"src_vocab": 1, "tgt_vocab": 1, name: value})
-    assert getattr(config, name) == value
+def test_extreme_values_are_valid():
+    extremes = {"dropout": 0, "layer_norm_eps": 1, "n_decoder_layers": 0, "final_norm": False, "max_len": 1}
+    for name, value in [*extremes.items(), ("dropout", 0.999)]:
+        config = TransformerConfig(**{"src_vocab": 1, "tgt_vocab": 1, name: value})
+        assert getattr(config, name) == value
 
 
 def test_a_config_is_frozen_and_hashable_and_takes_only_vocabulary_sizes_by_position():
@@ -110,13 +92,12 @@ def test_defaults_are_the_base_model_of_table_3():
     assert not config.has_final_norm
 
 
-@pytest.mark.parametrize(
-    ("norm", "final_norm", "expected"),
-    [("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False)],
-)
-def test_a_final_norm_is_the_default_with_pre_norm_only(norm, final_norm, expected):
-    config = TransformerConfig(src_vocab=5, tgt_vocab=5, norm=norm, final_norm=final_norm)
-    assert config.has_final_norm is expected
+def test_a_final_norm_is_the_default_with_pre_norm_only():
+    for norm, final_norm, expected in (
+        ("post", None, False), ("pre", None, True), ("post", True, True), ("pre", False, False),
+    ):  # fmt: skip
+        config = TransformerConfig(src_vocab=5, tgt_vocab=5, norm=norm, final_norm=final_norm)
+        assert config.has_final_norm is expected, (norm, final_norm)
 
 
 def expected_parameters(vocab, d, d_ff, layers):

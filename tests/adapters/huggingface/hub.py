@@ -1,19 +1,49 @@
 """Tiny untrained models of transformers, of many families, and a tokenizer for them."""
 
-from functools import lru_cache
+import json
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
+import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import (
-    AutoConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerFast
 
+import visformer as vf
 from visformer.adapters.huggingface.families import FAMILIES
+from visformer.adapters.huggingface.model import HubModel
 from visformer.adapters.huggingface.run import class_of
+from visformer.trace import Trace
+
+TEXT = "I went to the river and saw you again today"
+STRUCTURES = {
+    "bert": "an encoder with segments, norms after the sum",
+    "modernbert": "an encoder with rotary positions and windows, norms before",
+    "deberta-v2": "relative positions in attention of its own",
+    "gpt2": "a decoder, one matrix for queries, keys and values",
+    "gptj": "parallel blocks, attention of its own",
+    "bloom": "ALiBi in attention of its own",
+    "falcon": "several queries share one key",
+    "llama": "root mean squares, groups of queries share a key",
+    "gemma2": "norms before and after, windows, capped scores",
+    "olmo2": "norms of what is added",
+    "gpt_oss": "sinks, and experts in place of the network",
+    "deepseek_v3": "keys and values computed through narrower vectors",
+    "bart": "both stacks, learned positions",
+    "t5": "both stacks, a learned bias, no positions",
+    "lfm2": "layers without attention",
+    "zamba": "layers that share one attention",
+}
+"""A family of each structure: `make test` compares these where a comparison of all would cost too much."""
+
+
+def one_of_each(families: Iterable[Any]) -> list[Any]:
+    """Return rows for parametrize: families, or tuples that begin with one. Those of no structure above are `full`."""
+    rows = [row if isinstance(row, tuple) else (row,) for row in families]
+    return [pytest.param(*row, marks=() if row[0] in STRUCTURES else pytest.mark.full) for row in rows]
+
 
 SPECIALS = ["<pad>", "<s>", "</s>", "<unk>", "<sep>"]
 WORDS = "It is 2 + . I went to school the river and saw you again today".split()
@@ -168,7 +198,7 @@ _USUAL = {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "cls_token_id": 1}
 
 
-@lru_cache(maxsize=1)
+@cache
 def tokenizer() -> PreTrainedTokenizerFast:
     """Return a tokenizer of words that puts <s> and </s> around a text; the second text of a pair is segment 1."""
     vocabulary = {token: i for i, token in enumerate([*SPECIALS, *WORDS])}
@@ -194,3 +224,25 @@ def tiny_module(family: str, *, attention: str = "eager", seed: int = 0, **chang
             if weight.dim() > 1 or "sink" in name or "bias" in name:
                 weight.normal_(std=0.4)
     return module.eval()
+
+
+def tiny_model(family: str, **changes: Any) -> HubModel:
+    """Return an adapted model, made once: a test that changes its module wraps a ``tiny_module`` of its own."""
+    return _model(family, json.dumps(changes))
+
+
+def tiny_trace(family: str, **changes: Any) -> Trace:
+    """Return a Trace of ``TEXT`` with all tensors and all weights of attention, made once."""
+    return _trace(family, json.dumps(changes))
+
+
+@cache
+def _model(family: str, changes: str) -> HubModel:
+    return vf.wrap(tiny_module(family, **json.loads(changes)), tokenizer())
+
+
+@cache
+def _trace(family: str, changes: str) -> Trace:
+    model = _model(family, changes)
+    record = model.available(("*", "*.w_[qkvo]", "*.b_[qkvo]"))
+    return model.trace(TEXT, "to school" if model.info.kind == "encoder-decoder" else None, record=record)

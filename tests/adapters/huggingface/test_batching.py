@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import HYBRIDS, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import HYBRIDS, TEXT, one_of_each, tiny_model, tiny_module, tokenizer
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, TOKENS, with_head
 from tests.adapters.test_batching import same
 from visformer.adapters import recording
@@ -13,11 +13,7 @@ from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, Silence
 from visformer.errors import EditError, TextError, VisformerError
 
-TEXTS = ["I went to the river and saw you again today", "It is 2 + 2 .", "you", "I went to school"]
-
-
-def model_of(family, **changes):
-    return vf.wrap(tiny_module(family, **changes), tokenizer())
+TEXTS = [TEXT, "It is 2 + 2 .", "you", "I went to school"]
 
 
 def passes_of(model, monkeypatch):
@@ -27,9 +23,9 @@ def passes_of(model, monkeypatch):
     return passes
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", one_of_each(FAMILIES))
 def test_each_text_of_a_batch_has_the_trace_that_it_has_alone(family, monkeypatch):
-    model = model_of(family)
+    model = tiny_model(family)
     assert model._pads_exactly()
     passes = passes_of(model, monkeypatch)
     targets = [*TEXTS[1:], "I"] if model.info.kind == "encoder-decoder" else None
@@ -52,7 +48,7 @@ def test_in_double_precision_a_batch_equals_each_text_alone_to_twelve_digits(fam
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "modernbert", "gpt2", "bloom", "t5"])
 def test_patterns_are_those_of_transformers_own_padded_batch(family):
-    model, kind = model_of(family), FAMILIES[family].kind
+    model, kind = tiny_model(family), FAMILIES[family].kind
     given = tokenizer()(TEXTS, return_tensors="pt", padding=True)
     given = {name: given[name] for name in ("input_ids", "attention_mask")}
     if kind == "encoder-decoder":
@@ -74,7 +70,7 @@ def test_patterns_are_those_of_transformers_own_padded_batch(family):
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "marian", "t5", "m2m_100", "bloom"])
 def test_texts_are_generated_at_once_as_alone(family):
-    model, texts = model_of(family), [*TEXTS, "you saw the river today"]
+    model, texts = tiny_model(family), [*TEXTS, "you saw the river today"]
     for text, many in zip(texts, model.translate_many(texts, max_new_tokens=5), strict=True):
         alone = model.translate(text, max_new_tokens=5)
         assert (many.ids, many.text, many.finished) == (alone.ids, alone.text, alone.finished)
@@ -84,31 +80,31 @@ def test_texts_are_generated_at_once_as_alone(family):
 @pytest.mark.parametrize("edit", [Silence("*.1.self_attn", head=2), Block("*.0.self_attn", key=0), Open("*.self_attn")])
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(family, edit):
-    model = model_of(family)
+    model = tiny_model(family)
     for text, trace in zip(TEXTS, model.trace_many(TEXTS, record=("*",), edits=[edit]), strict=True):
         same(trace, model.trace(text, record=("*",), edits=[edit]), atol=5e-5)
 
 
 def test_an_edit_of_what_can_only_be_read_is_refused_in_a_batch_too():
     with pytest.raises(EditError, match=r"Text 0.*does not use further on"):
-        next(model_of("llama").trace_many(TEXTS, edits=[lambda name, x: x + 1 if name.endswith("attn_sum") else x]))
+        next(tiny_model("llama").trace_many(TEXTS, edits=[lambda name, x: x + 1 if name.endswith("attn_sum") else x]))
 
 
 def test_a_language_that_the_model_lacks_is_no_fault_of_a_text():
     for family in ("bert", "llama", "marian"):
         with pytest.raises(VisformerError, match=r"^to='zh': this model has no choice of target language"):
-            model_of(family).trace_many([], to="zh")
+            tiny_model(family).trace_many([], to="zh")
 
 
 def test_pairs_of_texts_keep_their_segments():
-    model, pairs = model_of("bert"), ["you saw the river", None, "again", "I"]
+    model, pairs = tiny_model("bert"), ["you saw the river", None, "again", "I"]
     for text, pair, trace in zip(TEXTS, pairs, model.trace_many(TEXTS, pairs=pairs, record=("*",)), strict=True):
         same(trace, model.trace(text, pair=pair, record=("*",)))
 
 
-@pytest.mark.parametrize("family", ["megatron-bert", "xglm", *HYBRIDS])
+@pytest.mark.parametrize("family", ["megatron-bert", *one_of_each(["xglm", *HYBRIDS])])
 def test_a_family_outside_the_table_runs_each_text_alone(family, monkeypatch):
-    model = model_of(family)
+    model = tiny_model(family)
     passes = passes_of(model, monkeypatch)
     for text, trace in zip(TEXTS, model.trace_many(TEXTS, batch=4), strict=True):
         assert passes[-1] == 1
@@ -116,7 +112,7 @@ def test_a_family_outside_the_table_runs_each_text_alone(family, monkeypatch):
 
 
 def test_a_model_that_does_not_mask_padding_runs_each_text_alone(monkeypatch):
-    model = model_of("bert")
+    model = tiny_model("bert")
     padded = model._engine.padded
     monkeypatch.setattr(model._engine, "padded", lambda rows: (padded(rows)[0], torch.ones_like(padded(rows)[1])))
     assert not model._pads_exactly()
@@ -127,7 +123,7 @@ def test_a_model_that_does_not_mask_padding_runs_each_text_alone(monkeypatch):
 
 
 def test_a_bad_text_is_named_by_its_index():
-    traces = model_of("bert").trace_many(["I", " "])
+    traces = tiny_model("bert").trace_many(["I", " "])
     assert next(traces).tokens["src"] == ("<s>", "I", "</s>")
     with pytest.raises(TextError, match="Text 1, counted from 0: There is no text"):
         next(traces)
@@ -149,7 +145,7 @@ def test_the_logits_of_a_head_are_those_of_each_text_alone(auto, monkeypatch):
 
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_token_ids_stand_for_a_text_in_a_batch_too(family):
-    model = model_of(family)
+    model = tiny_model(family)
     for i, trace in enumerate(model.trace_many([[5, 6, 7], np.array([9]), "I went"], record=("*",))):
         same(trace, model.trace([[5, 6, 7], [9], "I went"][i], record=("*",)))
     with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 .* is not a token id"):

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 import visformer as vf
-from tests.adapters.huggingface.hub import SIZE, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import SIZE, one_of_each, tiny_module, tokenizer
 from visformer.errors import CheckpointError, MissingTensor
 from visformer.trace import Trace
 
@@ -31,7 +31,7 @@ def with_head(family, auto):
     return auto.from_config(config, attn_implementation="eager").eval()
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert", "deberta-v2"])
+@pytest.mark.parametrize("family", one_of_each(["bert", "roberta", "distilbert", "modernbert", "deberta-v2"]))
 @pytest.mark.parametrize(
     ("auto", "axes", "shape"),
     [

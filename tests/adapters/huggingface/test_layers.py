@@ -5,17 +5,14 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import HYBRIDS, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import HYBRIDS, TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
 from visformer.adapters.huggingface.layers import watching_blocks
 from visformer.errors import MissingTensor, VisformerError
-
-TEXT = "I went to the river and saw you again today"
 
 
 @pytest.mark.parametrize("family", HYBRIDS)
 def test_the_patterns_of_a_hybrid_model_have_the_numbers_of_its_layers(family):
-    model, twin = vf.wrap(tiny_module(family), tokenizer()), tiny_module(family)
-    trace = model.trace(TEXT)
+    model, twin, trace = tiny_model(family), tiny_module(family), tiny_trace(family)
     assert trace.names() == tuple(f"decoder.{layer}.self_attn.pattern" for layer in HYBRIDS[family])
     assert model.info.n_decoder_layers == twin.config.num_hidden_layers
     ids = torch.tensor([trace.meta["ids"]["tgt"]])
@@ -40,7 +37,7 @@ def test_a_pattern_is_that_of_the_layer_whose_queries_are_changed():
 
 
 def test_the_error_says_which_layers_have_no_attention():
-    trace = vf.wrap(tiny_module("lfm2"), tokenizer()).trace(TEXT)
+    trace = tiny_trace("lfm2")
     for layer in (0, 1, 3, 5):
         with pytest.raises(MissingTensor, match="mixes attention with layers of other kinds"):
             trace[f"decoder.{layer}.self_attn.pattern"]

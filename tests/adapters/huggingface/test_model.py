@@ -11,19 +11,13 @@ import torch
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.adapters.huggingface.hub import SIZE, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import SIZE, TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
 from tests.adapters.huggingface.test_heads import MASKED, with_head
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
 from visformer.pictures.head import Place, steps
 from visformer.web.payload import pack
-
-TEXT = "I went to the river and saw you again today"
-
-
-def model_of(family, **changes):
-    return vf.wrap(tiny_module(family, **changes), tokenizer())
 
 
 def close(ours, theirs, atol=1e-5):
@@ -59,19 +53,18 @@ def stacks(family, output):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_trace_of_a_family_equals_the_outputs_of_transformers_and_is_consistent(family):
-    model = model_of(family)
-    assert not model.patterns_only
-    trace = model.trace(TEXT, record=("*",))
+    assert not tiny_model(family).patterns_only
+    trace = tiny_trace(family)
     theirs = expected(family, trace)
     check_patterns(family, trace, theirs)
     check_residual_stream(family, trace, theirs)
     check_attention(trace)
     check_sums(family, trace)
+    check_outline(tiny_model(family))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_outline_knows_all_but_the_numbers_and_goes_to_another_process(family):
-    model = model_of(family)
+def check_outline(model):
+    """It knows all but the numbers, and goes to another process."""
     outline = pickle.loads(pickle.dumps(model.outline()))
     assert outline.info == model.info
     assert outline.tokenize(TEXT) == model.tokenize(TEXT)
@@ -134,24 +127,15 @@ def check_sums(family, trace):
 
 @pytest.mark.parametrize(
     ("family", "norm"),
-    [
-        ("bert", "embeddings.LayerNorm"),
-        ("roberta", "embeddings.LayerNorm"),
-        ("distilbert", "embeddings.LayerNorm"),
-        ("bart", "model.encoder.layernorm_embedding"),
-        ("marian", None),
-        ("m2m_100", None),
-        ("gpt2", None),
-    ],
+    [(family, "embeddings.LayerNorm") for family in ("bert", "roberta", "distilbert")]
+    + [("bart", "model.encoder.layernorm_embedding"), ("marian", None), ("m2m_100", None), ("gpt2", None)],
 )
 def test_the_input_is_the_sum_of_embedding_and_position(family, norm):
-    model = model_of(family)
-    trace = model.trace(TEXT, record=("*",))
-    side = "tgt" if family == "gpt2" else "src"
+    trace, side = tiny_trace(family), "tgt" if family == "gpt2" else "src"
     parts = [trace[f"{side}.{part}"].value for part in ("embed", "segment", "position") if f"{side}.{part}" in trace]
     total = torch.tensor(sum(parts))
     with torch.no_grad():
-        total = model.module.get_submodule(norm)(total) if norm else total
+        total = tiny_module(family).get_submodule(norm)(total) if norm else total
     np.testing.assert_allclose(trace[f"{side}.input"], total, atol=1e-5)
 
 
@@ -161,7 +145,7 @@ def test_the_input_is_the_sum_of_embedding_and_position(family, norm):
      "t5", "m2m_100"],
 )  # fmt: skip
 def test_greedy_generation_equals_that_of_transformers(family):
-    model, twin = model_of(family), tiny_module(family)
+    model, twin = tiny_model(family), tiny_module(family)
     decoding = model.generate(TEXT, max_new_tokens=8)
     ids = torch.tensor([tokenizer()(TEXT)["input_ids"]])
     unused = [[i] for i in range(len(tokenizer()), SIZE)]
@@ -173,7 +157,7 @@ def test_greedy_generation_equals_that_of_transformers(family):
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2", "bart", "t5", "bloom"])
 def test_probabilities_of_generation_are_those_of_the_trace(family):
-    model = model_of(family)
+    model = tiny_model(family)
     decoding = model.generate(TEXT, max_new_tokens=6)
     trace = model.trace(TEXT, decoding.ids, record=("logits",))
     rows = torch.tensor(trace["logits"].value).softmax(dim=-1)
@@ -186,7 +170,7 @@ def test_probabilities_of_generation_are_those_of_the_trace(family):
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2", "bart", "t5"])
 def test_beam_search_gives_the_same_beams_with_and_without_a_cache(family):
-    model = model_of(family)
+    model = tiny_model(family)
     no_change = Silence("*.0.self_attn", head=0, scale=1.0)  # with any edit, decoding has no cache
     cached = model.generate(TEXT, beam_size=3, max_new_tokens=5)
     uncached = model.generate(TEXT, beam_size=3, max_new_tokens=5, edits=[no_change])
@@ -197,7 +181,7 @@ def test_beam_search_gives_the_same_beams_with_and_without_a_cache(family):
 @pytest.mark.parametrize("family", ["openai-gpt", "switch_transformers", "qwen2_vl", "fsmt"])
 def test_a_family_outside_the_table_is_traced_and_generates_as_transformers_does(family):
     """OpenAI's GPT keeps no cache, Switch reads routers, Qwen2-VL takes images, FSMT forgets its mask with a cache."""
-    model, twin = model_of(family), tiny_module(family)
+    model, twin = tiny_model(family), tiny_module(family)
     decoder = model.info.kind == "decoder"
     trace = model.trace(TEXT, None if decoder else "to school and the river")
     inputs = {"input_ids": ids_of(trace, "tgt" if decoder else "src")}
@@ -221,7 +205,7 @@ def test_a_family_outside_the_table_is_traced_and_generates_as_transformers_does
 
 @pytest.mark.parametrize("family", ["megatron-bert", "xglm"])
 def test_a_family_outside_the_table_has_patterns_and_errors_say_why_no_more(family):
-    model = model_of(family)
+    model = tiny_model(family)
     trace = model.trace(TEXT)
     part = model.info.kind
     with torch.no_grad():
@@ -245,7 +229,7 @@ def uniform(n):
 
 
 def test_keys_and_values_that_heads_share_are_recorded_once(tmp_path):
-    trace = model_of("llama").trace(TEXT, record=("*",))
+    trace = tiny_trace("llama")
     assert trace["decoder.0.self_attn.k"].axes[0].name == "kv_head"
     assert [len(trace[f"decoder.0.self_attn.{name}"]) for name in ("q", "k", "v", "heads")] == [4, 2, 2, 4]
     assert trace.meta["n_kv_heads"] == 2
@@ -259,7 +243,7 @@ def test_keys_and_values_that_heads_share_are_recorded_once(tmp_path):
 )
 def test_the_steps_inside_a_head_are_those_of_any_attention(family):
     """With values of another width, a bias, or another scale."""
-    trace = model_of(family).trace(TEXT, record=("*",))
+    trace = tiny_trace(family)
     path = f"{FAMILIES[family].kind}.1.self_attn"
     shown = {panel.name: panel.values for panels in steps(trace, Place(path, 2, 5)) for panel in panels}
     np.testing.assert_allclose(shown["q"] @ shown["k"].T, shown["products"], atol=1e-5)
@@ -267,28 +251,18 @@ def test_the_steps_inside_a_head_are_those_of_any_attention(family):
     np.testing.assert_allclose((shown["pattern"] @ shown["v"])[0], trace[f"{path}.heads"].value[2, 5], atol=1e-5)
 
 
-@pytest.mark.parametrize("head", range(4))
-def test_the_steps_inside_a_head_use_the_keys_and_values_of_its_group(head):
-    trace = model_of("llama").trace(TEXT, record=("*",))
-    (q, k), _, (v, _sum) = steps(trace, Place("decoder.0.self_attn", head, 3))
-    names = ("pattern", "scores", "heads")
-    pattern, scores, out = (trace[f"decoder.0.self_attn.{name}"].value[head, 3] for name in names)
-    np.testing.assert_allclose(pattern @ v.values, out, atol=1e-5)
-    np.testing.assert_allclose((k.values @ q.values[0])[:4] / np.sqrt(k.values.shape[1]), scores[:4], atol=1e-5)
+def test_the_steps_inside_a_head_use_the_keys_and_values_of_its_group():
+    trace = tiny_trace("llama")
+    for head in range(4):
+        (q, k), _, (v, _sum) = steps(trace, Place("decoder.0.self_attn", head, 3))
+        names = ("pattern", "scores", "heads")
+        pattern, scores, out = (trace[f"decoder.0.self_attn.{name}"].value[head, 3] for name in names)
+        np.testing.assert_allclose(pattern @ v.values, out, atol=1e-5)
+        np.testing.assert_allclose((k.values @ q.values[0])[:4] / np.sqrt(k.values.shape[1]), scores[:4], atol=1e-5)
 
 
-WINDOWED = [
-    "cohere2",
-    "mistral",
-    "ministral",
-    "mixtral",
-    "gemma2",
-    "gemma3_text",
-    "gpt_oss",
-    "phi3",
-    "starcoder2",
-    "smollm3",
-]
+WINDOWED = ["cohere2", "mistral", "ministral", "mixtral", "gemma2", "gemma3_text", "gpt_oss", "phi3", "starcoder2",
+            "smollm3"]  # fmt: skip
 
 
 @pytest.mark.parametrize("family", [*WINDOWED, "modernbert", "gpt_neo", "llama", "qwen2", "bert"])
@@ -297,8 +271,8 @@ def test_weights_are_positive_exactly_in_the_windows_of_the_metadata(family):
     if family == "smollm3":
         changes |= {"use_sliding_window": True, "layer_types": ["sliding_attention", "full_attention"] * 2}
         changes |= {"num_hidden_layers": 4}
-    model = model_of(family, **changes)
-    trace = model.trace(TEXT, record=("*.pattern",))
+    model = tiny_model(family, **changes)
+    trace = tiny_trace(family, **changes)
     patterns = [trace[name].value[0] for name in trace if name.endswith("pattern")]
     position = np.arange(len(patterns[0]))
     distance = position[:, None] - position  # from the query back to the key
@@ -313,15 +287,14 @@ def test_weights_are_positive_exactly_in_the_windows_of_the_metadata(family):
 
 
 def test_a_sink_has_the_mass_that_its_row_lacks():
-    model = model_of("gpt_oss")
-    trace = model.trace(TEXT)
+    model = tiny_model("gpt_oss")
+    trace = tiny_trace("gpt_oss")
     sink = trace["decoder.0.self_attn.sink"].value
     assert sink.max() > 0.3
     np.testing.assert_allclose(trace["decoder.0.self_attn.pattern"].value.sum(axis=-1), 1 - sink, atol=1e-5)
-    scores = model.trace(TEXT, record=("*.scores", "*.mask"))
     learned = model.module.model.layers[0].self_attn.sinks.detach().numpy()
     for head in range(4):
-        row = scores["decoder.0.self_attn.scores"][head, -1][scores["decoder.0.self_attn.mask"][head, -1]]
+        row = trace["decoder.0.self_attn.scores"][head, -1][trace["decoder.0.self_attn.mask"][head, -1]]
         mass = np.exp(learned[head]) / (np.exp(learned[head]) + np.exp(row).sum())
         assert mass == pytest.approx(sink[head, -1], abs=1e-5)
     with pytest.raises(EditError, match="sink"):
@@ -330,8 +303,7 @@ def test_a_sink_has_the_mass_that_its_row_lacks():
 
 @pytest.mark.parametrize("family", ["t5", "mt5", "umt5"])
 def test_the_bias_equals_that_of_transformers_and_the_scores_include_it(family):
-    model = model_of(family)
-    trace = model.trace(TEXT, "to school", record=("*",))
+    trace = tiny_trace(family)
     assert not any("cross_attn.bias" in name for name in trace)
     for part, n in (("encoder", len(trace.tokens["src"])), ("decoder", len(trace.tokens["tgt"]))):
         stack = tiny_module(family).get_submodule(part)
@@ -344,7 +316,7 @@ def test_the_bias_equals_that_of_transformers_and_the_scores_include_it(family):
 
 
 def test_a_bias_edited_to_zero_equals_a_model_whose_table_of_biases_is_zero():
-    model, twin = model_of("t5"), tiny_module("t5")
+    model, twin = tiny_model("t5"), tiny_module("t5")
     for part in ("encoder", "decoder"):
         twin.get_submodule(part).block[0].layer[0].SelfAttention.relative_attention_bias.weight.data.zero_()
     trace = model.trace(
@@ -360,18 +332,18 @@ def test_a_bias_edited_to_zero_equals_a_model_whose_table_of_biases_is_zero():
 def test_the_error_says_what_a_model_has_instead_of_added_positions(family, reason):
     side = "src" if family == "t5" else "tgt"
     with pytest.raises(MissingTensor, match=reason):
-        model_of(family).trace(TEXT)[f"{side}.position"]
+        tiny_model(family).trace(TEXT)[f"{side}.position"]
 
 
 def test_the_error_says_why_a_parallel_block_has_no_sum_between_its_sublayers():
     with pytest.raises(MissingTensor, match="parallel block"):
-        model_of("gpt_neox").trace(TEXT)["decoder.0.resid_self"]
+        tiny_model("gpt_neox").trace(TEXT)["decoder.0.resid_self"]
     with pytest.raises(MissingTensor, match="not recorded"):
-        model_of("gpt_neox").trace(TEXT)["decoder.0.self_attn.q"]
+        tiny_model("gpt_neox").trace(TEXT)["decoder.0.self_attn.q"]
 
 
 def test_an_encoder_takes_a_pair_of_texts_as_two_segments():
-    model = model_of("bert")
+    model = tiny_model("bert")
     trace = model.trace("I went to school", pair="you saw the river", record=("*",))
     assert trace.tokens["src"] == ("<s>", "I", "went", "to", "school", "</s>", "you", "saw", "the", "river", "</s>")
     assert trace.special["src"] == tuple(t.startswith("<") for t in trace.tokens["src"])
@@ -382,7 +354,7 @@ def test_an_encoder_takes_a_pair_of_texts_as_two_segments():
     with torch.no_grad():
         close(trace["encoder.out"], module(**both).last_hidden_state[0])
     with pytest.raises(VisformerError, match="only an encoder takes a pair"):
-        model_of("gpt2").trace("I", pair="you")
+        tiny_model("gpt2").trace("I", pair="you")
     with pytest.raises(VisformerError, match="second text as pair"):
         model.trace("I", "you")
     with pytest.raises(VisformerError, match="generates no text"):
@@ -390,17 +362,17 @@ def test_an_encoder_takes_a_pair_of_texts_as_two_segments():
 
 
 def test_the_text_is_the_target_of_a_decoder_and_the_source_of_an_encoder():
-    trace = model_of("gpt2").trace(TEXT)
+    trace = tiny_model("gpt2").trace(TEXT)
     assert set(trace.tokens) == {"tgt", "next"}
     assert trace.tokens["next"][:-1] == trace.tokens["tgt"][1:]
-    assert set(model_of("bert").trace(TEXT).tokens) == {"src"}
-    continued = model_of("gpt2").trace("I went", "to school")
+    assert set(tiny_model("bert").trace(TEXT).tokens) == {"src"}
+    continued = tiny_model("gpt2").trace("I went", "to school")
     assert continued.tokens["tgt"] == ("<s>", "I", "went", "</s>", "to", "school")
     assert continued.meta["forced"]
 
 
 def test_the_rows_of_an_encoder_decoder_predict_the_given_target():
-    trace = model_of("bart").trace("I went", "to school")
+    trace = tiny_model("bart").trace("I went", "to school")
     assert trace.tokens["tgt"] == ("</s>", "<s>", "to", "school")
     assert trace.tokens["next"] == ("<s>", "to", "school", "</s>")
 
@@ -412,7 +384,7 @@ def test_the_rows_of_an_encoder_decoder_predict_the_given_target():
     "family", ["bert", "modernbert", "gpt2", "llama", "gemma2", "gpt_oss", "marian", "t5", "albert"]
 )
 def test_the_model_continues_with_edited_tensors_and_keeps_no_edit(family):
-    model = model_of(family)
+    model = tiny_model(family)
     path = "decoder.1.self_attn" if FAMILIES[family].decoder else "encoder.1.self_attn"
     target = "to school" if FAMILIES[family].kind == "encoder-decoder" else None
 
@@ -441,7 +413,7 @@ def test_the_model_continues_with_edited_tensors_and_keeps_no_edit(family):
 
 
 def test_silencing_a_head_equals_zeros_in_its_columns_of_w_o():
-    model, twin = model_of("llama"), tiny_module("llama")
+    model, twin = tiny_model("llama"), tiny_module("llama")
     with torch.no_grad():
         twin.model.layers[1].self_attn.o_proj.weight[:, 8:12] = 0.0  # head 2 of width 4
         trace = model.trace(TEXT, record=("logits",), edits=[Silence("decoder.1.self_attn", head=2)])
@@ -449,7 +421,7 @@ def test_silencing_a_head_equals_zeros_in_its_columns_of_w_o():
 
 
 def test_outputs_of_sublayers_can_be_edited_and_sums_that_the_model_does_not_use_cannot():
-    model = model_of("llama")
+    model = tiny_model("llama")
 
     def without_layer_1(name, x):
         return torch.zeros_like(x) if name in ("decoder.1.self_attn.out", "decoder.1.ffn.out") else x
@@ -462,7 +434,8 @@ def test_outputs_of_sublayers_can_be_edited_and_sums_that_the_model_does_not_use
 
 def test_cross_attention_reads_the_edited_output_of_the_encoder():
     """If that is zero, the value of every source token is the bias."""
-    trace = model_of("bart").trace("I", "to", edits=[lambda name, x: x * 0 if name == "encoder.out" else x], record="*")
+    model, without = tiny_model("bart"), lambda name, x: x * 0 if name == "encoder.out" else x
+    trace = model.trace("I", "to", edits=without, record="*")
     values = trace["decoder.0.cross_attn.v"].value
     assert values.any()
     assert np.array_equal(values, np.broadcast_to(values[:, :1], values.shape))
@@ -470,10 +443,10 @@ def test_cross_attention_reads_the_edited_output_of_the_encoder():
 
 def test_edits_that_a_model_does_not_support_are_refused():
     with pytest.raises(EditError, match="matches nothing"):
-        model_of("gpt2").trace(TEXT, edits=[Silence("encoder.0.self_attn", head=0)])
+        tiny_model("gpt2").trace(TEXT, edits=[Silence("encoder.0.self_attn", head=0)])
     with pytest.raises(EditError, match="not in 0 to 3"):
-        model_of("gpt2").trace(TEXT, edits=[Silence("decoder.0.self_attn", head=4)])
-    xglm = model_of("xglm")
+        tiny_model("gpt2").trace(TEXT, edits=[Silence("decoder.0.self_attn", head=4)])
+    xglm = tiny_model("xglm")
     with pytest.raises(EditError, match="matches nothing"):
         xglm.trace(TEXT, edits=[Block("decoder.0.self_attn", query=1, key=0)])
     with pytest.raises(EditError, match="does not use further on"):
@@ -483,7 +456,7 @@ def test_edits_that_a_model_does_not_support_are_refused():
 
 
 def test_generation_with_edits_has_the_probabilities_of_the_trace_with_edits():
-    model = model_of("bart")
+    model = tiny_model("bart")
     edits = [Silence("decoder.0.cross_attn", head=1), Block("decoder.1.self_attn", query=3, key=1)]
     decoding = model.generate(TEXT, edits=edits, max_new_tokens=6)
     logits = model.trace(TEXT, decoding.ids, edits=edits, record=("logits",))["logits"].value
@@ -498,7 +471,7 @@ def test_generation_with_edits_has_the_probabilities_of_the_trace_with_edits():
 
 
 def test_a_trace_over_the_limit_is_refused_before_the_model_runs(monkeypatch):
-    model = model_of("llama")
+    model = tiny_model("llama")
     trace = model.trace(TEXT, record=("*",))
     monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", trace.nbytes)
     assert model.trace(TEXT, record=("*",)).nbytes == trace.nbytes
@@ -531,7 +504,7 @@ def test_an_error_about_a_long_text_comes_without_the_library_s_warning(family):
 
 
 def test_a_text_that_the_model_cannot_take_is_refused():
-    model = model_of("bert", max_position_embeddings=8)
+    model = tiny_model("bert", max_position_embeddings=8)
     assert model.info.max_tokens == 8
     with pytest.raises(TextError, match="no text"):
         model.trace("  ")
@@ -547,13 +520,13 @@ def test_a_text_that_the_model_cannot_take_is_refused():
 
 def test_a_decoder_that_does_not_read_from_left_to_right_is_refused():
     with pytest.raises(VisformerError, match=r"decoder\.0\.self_attn, tokens attend to later ones.*is_decoder=False"):
-        model_of("bert-generation")
-    assert model_of("bert-generation", is_decoder=True).info.kind == "decoder"
+        tiny_model("bert-generation")
+    assert tiny_model("bert-generation", is_decoder=True).info.kind == "decoder"
 
 
 def test_a_model_that_needs_an_image_is_refused():
     with pytest.raises(VisformerError, match=r"tokens of a text alone.*pixel_values"):
-        model_of("blip")
+        tiny_model("blip")
 
 
 def test_a_module_without_its_head_is_refused():
@@ -571,7 +544,7 @@ def test_a_model_for_which_our_attention_is_wrong_has_only_its_own_patterns(monk
     """As wrap finds out on a short text."""
     softmax = "visformer.adapters.huggingface.taps._softmax"
     monkeypatch.setattr(softmax, lambda scores, mask, sinks: (torch.ones_like(scores), None))
-    model = model_of("gpt2")
+    model = vf.wrap(tiny_module("gpt2"), tokenizer())
     assert model.patterns_only
     trace = model.trace(TEXT)
     close(trace["decoder.0.self_attn.pattern"], expected("gpt2", trace).attentions[0][0])
@@ -603,11 +576,11 @@ def test_patterns_of_a_model_in_another_precision_are_float32(dtype):
     assert not model.patterns_only
     pattern = model.trace(TEXT)["decoder.0.self_attn.pattern"]
     assert pattern.value.dtype == np.float32
-    np.testing.assert_allclose(pattern, model_of("llama").trace(TEXT)["decoder.0.self_attn.pattern"], atol=0.05)
+    np.testing.assert_allclose(pattern, tiny_trace("llama")["decoder.0.self_attn.pattern"], atol=0.05)
 
 
 def test_threads_with_different_edits_share_a_model():
-    model = model_of("albert")
+    model = tiny_model("albert")
     texts = [TEXT, "I went to school", "you saw the river", "I saw you today"]
     alone = [model.trace(text, record=("*",)) for text in texts]
 
@@ -628,7 +601,7 @@ def test_threads_with_different_edits_share_a_model():
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gpt_oss", "t5", "bloom", "deepseek_v3"])
 def test_any_kind_of_model_can_be_sent_to_the_explorer_and_saved(family, tmp_path):
-    trace = model_of(family).trace(TEXT)
+    trace = tiny_model(family).trace(TEXT)
     header, _ = read_message(pack(trace))
     names = {"encoder": ["encoder.self_attn"], "decoder": ["decoder.self_attn"]}
     expected = names.get(FAMILIES[family].kind, ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"])

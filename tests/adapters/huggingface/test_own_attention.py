@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
 from visformer.edits import Block, SetPattern, Silence
 
-TEXT = "I went to the river and saw you again today"
 VARIANTS = [
     ("bloom", {}),
     ("bloom", {"apply_residual_connection_post_layernorm": True}),
@@ -28,7 +27,7 @@ VARIANTS = [
     ("gptj", {"rotary_dim": 2}),
     ("gpt_neo", {}),
 ]
-every_variant = pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=lambda value: str(value))
+every_variant = pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=str)
 
 
 class Spy:
@@ -59,7 +58,7 @@ def output_of(trace):
 @pytest.mark.parametrize("family", ["bloom", "falcon"])
 def test_a_bias_of_zeros_is_recorded_too(family):
     """ALiBi adds nothing to the only token of a text."""
-    trace = vf.wrap(tiny_module(family, alibi=True), tokenizer()).trace([5], record="*.bias")
+    trace = tiny_model(family, alibi=True).trace([5], record="*.bias")
     assert len(trace.tensors) == 3
     assert all(np.array_equal(tensor, np.zeros((4, 1, 1))) for tensor in trace.tensors.values())
 
@@ -74,9 +73,8 @@ def close(ours, theirs):
 
 @every_variant
 def test_scores_and_mask_are_what_the_family_s_own_softmax_receives(family, changes, monkeypatch):
-    model = vf.wrap(tiny_module(family, **changes), tokenizer())
+    model, trace = tiny_model(family, **changes), tiny_trace(family, **changes)
     assert not model.patterns_only
-    trace = model.trace(TEXT, record=("*",))
     spy = Spy(monkeypatch)
     close(output_of(trace), family_s_own(model, trace))
     for layer, theirs in enumerate(spy.scores):
@@ -101,9 +99,8 @@ def check_scores(family, model, trace, path):
 
 @every_variant
 def test_the_effect_of_edits_is_that_of_the_same_change_in_the_family_s_own_code(family, changes, monkeypatch):
-    model = vf.wrap(tiny_module(family, **changes), tokenizer())
+    model, plain = tiny_model(family, **changes), tiny_trace(family, **changes)
     path = path_of(model)
-    plain = model.trace(TEXT, record=("*",))
     n = len(plain[f"{path}.pattern"][0])
     rows = tuple(tuple(1 / n for _ in range(n)) for _ in range(n))
 
@@ -132,20 +129,19 @@ def test_the_effect_of_edits_is_that_of_the_same_change_in_the_family_s_own_code
 
 
 @every_variant
-@pytest.mark.parametrize("letter", "qkv")
-def test_an_edited_projection_equals_a_model_with_that_projection_in_its_weights(family, changes, letter):
-    model = vf.wrap(tiny_module(family, **changes), tokenizer())
+def test_an_edited_projection_equals_a_model_with_that_projection_in_its_weights(family, changes):
+    model, plain = tiny_model(family, **changes), tiny_trace(family, **changes)
     path = path_of(model)
-    trace = model.trace(TEXT, record=("*",), edits=[lambda name, x: x * 2 if name == f"{path}.{letter}" else x])
-    plain = family_s_own(model, trace)
-    assert abs(output_of(trace).value - plain.numpy()).max() > 1e-3
-    if changes.get("share_att_key") and letter != "v":
-        return  # the same weights project relative positions, too
-    twin = vf.wrap(tiny_module(family, **changes), tokenizer())
-    double(twin._weights[f"{path}.w_{letter}"])
-    if f"{path}.b_{letter}" in twin._weights:
-        double(twin._weights[f"{path}.b_{letter}"])
-    close(output_of(trace), family_s_own(twin, trace))
+    for letter in "qkv":
+        trace = model.trace(TEXT, record=("*",), edits=lambda name, x, p=f"{path}.{letter}": x * 2 if name == p else x)
+        assert abs(output_of(trace).value - output_of(plain).value).max() > 1e-3, letter
+        if changes.get("share_att_key") and letter != "v":
+            continue  # the same weights project relative positions, too
+        twin = vf.wrap(tiny_module(family, **changes), tokenizer())
+        for name in (f"{path}.w_{letter}", f"{path}.b_{letter}"):
+            if name in twin._weights:
+                double(twin._weights[name])
+        close(output_of(trace), family_s_own(twin, trace))
 
 
 def double(weight):
@@ -156,7 +152,7 @@ def double(weight):
 
 @every_variant
 def test_silencing_a_head_equals_zeros_in_its_columns_of_the_output_projection(family, changes):
-    model = vf.wrap(tiny_module(family, **changes), tokenizer())
+    model = tiny_model(family, **changes)
     path = path_of(model)
     trace = model.trace(TEXT, record=("*",), edits=[Silence(path, head=1)])
     twin = vf.wrap(tiny_module(family, **changes), tokenizer())
@@ -165,8 +161,8 @@ def test_silencing_a_head_equals_zeros_in_its_columns_of_the_output_projection(f
 
 
 def test_falcon_s_large_variant_has_two_norms_side_by_side():
-    model = vf.wrap(tiny_module("falcon", new_decoder_architecture=True, num_kv_heads=2), tokenizer())
-    trace = model.trace(TEXT, record=("*",))
+    large = {"new_decoder_architecture": True, "num_kv_heads": 2}
+    model, trace = tiny_model("falcon", **large), tiny_trace("falcon", **large)
     block, x = model.module.transformer.h[1], torch.tensor(trace["decoder.1.resid_pre"].value)
     with torch.no_grad():
         close(trace["decoder.1.norm_self"], block.ln_attn(x))
@@ -175,8 +171,7 @@ def test_falcon_s_large_variant_has_two_norms_side_by_side():
 
 def test_eager_falcon_adds_alibi_twice_and_ours_once_as_sdpa_does():
     changes = {"alibi": True, "multi_query": False, "parallel_attn": False}
-    model = vf.wrap(tiny_module("falcon", **changes), tokenizer())
-    trace = model.trace(TEXT, record=("*",))
+    model, trace = tiny_model("falcon", **changes), tiny_trace("falcon", **changes)
     ids = torch.tensor([trace.meta["ids"]["tgt"]])
     with torch.no_grad():
         once = tiny_module("falcon", attention="sdpa", **changes)(ids).logits[0]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import one_of_each, tiny_model, tiny_module, tiny_trace, tokenizer
 from visformer.adapters.huggingface.families import FAMILIES, layout_of
 from visformer.errors import BudgetError, MissingTensor
 from visformer.panel import traced
@@ -16,12 +16,12 @@ TEXT = "I went to the river"
 LATENT = ("deepseek_v2", "deepseek_v3")  # q, k and v are computed through narrower vectors
 
 
-def inputs_of(family, model, trace, path):
+def inputs_of(family, config, trace, path):
     """Return what an attention computes its queries from, and what it computes keys and values from."""
     layer, kind = path.rsplit(".", 1)
     stack = FAMILIES[family].stacks[path.split(".")[0]]
     before = {"self_attn": ("resid_pre", "norm_self"), "cross_attn": ("resid_self", "norm_cross")}[kind]
-    post = layout_of(stack, model.module.config) == "post" or family == "olmo2"  # which normalises the output instead
+    post = layout_of(stack, config) == "post" or family == "olmo2"  # which normalises the output instead
     x = trace[f"{layer}.{before[0 if post else 1]}"].value
     return x, x if kind == "self_attn" else trace["encoder.out"].value
 
@@ -44,13 +44,12 @@ def projected(x, trace, path, letter):
 )
 def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family, changes):
     """v and out exactly; q and k of the first token, which rotary does not rotate, up to a norm or a scale."""
-    model = vf.wrap(tiny_module(family, **changes), tokenizer())
-    trace = model.trace(TEXT, record=("*", "*.w_[qkvo]", *(("*.b_*",) if has_bias(model) else ())))
+    trace, config = tiny_trace(family, **changes), tiny_model(family, **changes).module.config
     paths = [name.removesuffix(".w_q") for name in trace.params if name.endswith(".w_q")]
     assert paths
     assert set(paths) == {name.removesuffix(".heads") for name in trace if name.endswith(".heads")}
     for path in paths:
-        x, read = inputs_of(family, model, trace, path)
+        x, read = inputs_of(family, config, trace, path)
         np.testing.assert_allclose(projected(read, trace, path, "v"), trace[f"{path}.v"], atol=2e-5)
         for letter, states in (("q", x), ("k", read)):
             both = projected(states, trace, path, letter), trace[f"{path}.{letter}"].value
@@ -62,12 +61,8 @@ def test_weights_map_the_input_of_an_attention_to_its_q_k_v_and_out(family, chan
             np.testing.assert_allclose(out, trace[f"{path}.out"], atol=5e-5)
 
 
-def has_bias(model):
-    return any(name.rpartition(".")[2].startswith("b_") for name in model._weights)
-
-
 def test_weights_have_axes_are_saved_and_can_be_drawn(tmp_path):
-    trace = vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*.pattern", "decoder.1.*.w_k"))
+    trace = tiny_model("llama").trace(TEXT, record=("*.pattern", "decoder.1.*.w_k"))
     assert list(trace.params) == ["decoder.1.self_attn.w_k"]
     assert [axis.name for axis in trace.params["decoder.1.self_attn.w_k"].axes] == ["d_model", "d_heads"]
     assert traced(trace, "decoder.1.self_attn.w_k", title="W_K").columns.title == "dimension (heads × d_k)"
@@ -105,7 +100,7 @@ RMS = ["gemma", "gemma2", "gemma3_text", "llama", "mistral", "ministral", "mixtr
 WITHOUT_NORM = ["olmo", "marian", "bart", "blenderbot-small", "plbart"]
 
 
-@pytest.mark.parametrize("family", WITH_OUTPUT)
+@pytest.mark.parametrize("family", one_of_each(WITH_OUTPUT))
 def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_logits_of_transformers(family):
     changes = {"granite": {"logits_scaling": 4.0}, "gemma3_text": {"final_logit_softcapping": 1.5}}.get(family, {})
     model = vf.wrap(distinct(family, **changes), tokenizer())
@@ -182,17 +177,16 @@ PRE_NORM = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_self"}
     ],
 )
 def test_the_error_says_why_a_family_lacks_a_weight(family, glob, reason):
-    model = vf.wrap(tiny_module(family), tokenizer())
     with pytest.raises(MissingTensor, match=reason):
-        model.trace(TEXT, record=("*.pattern", glob))
+        tiny_model(family).trace(TEXT, record=("*.pattern", glob))
 
 
 def test_a_star_records_all_tensors_but_no_weights():
     """Those of a large model would exceed the limit."""
-    assert not vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*",)).params
+    assert not tiny_model("llama").trace(TEXT, record=("*",)).params
 
 
 def test_weights_count_towards_the_limit_of_a_trace(monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 1000)
     with pytest.raises(BudgetError):
-        vf.wrap(tiny_module("llama"), tokenizer()).trace(TEXT, record=("*.w_q",))
+        tiny_model("llama").trace(TEXT, record=("*.w_q",))
