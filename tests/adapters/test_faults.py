@@ -1,5 +1,7 @@
 """Each model with a fault differs from the sound one exactly where its fault says, by formulas written out here."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,22 +14,21 @@ SWAPPED = "encoder.0.self_attn"
 KINDS = [("encoder", "self_attn"), ("decoder", "self_attn"), ("decoder", "cross_attn")]
 
 
+@cache
+def model_of(number):
+    """Return the model with this fault."""
+    return vf.load(f"broken-{number}")
+
+
+@cache
+def broken(number):
+    """Return its Trace."""
+    return model_of(number).trace(SENTENCE, TARGET, record=("*",))
+
+
 @pytest.fixture(scope="module")
 def sound():
     return vf.load("en-zh").trace(SENTENCE, TARGET, record=("*",))
-
-
-@pytest.fixture(scope="module")
-def broken():
-    """Return the Trace of a model with a fault; each is loaded once."""
-    traces = {}
-
-    def trace(number):
-        if number not in traces:
-            traces[number] = vf.load(f"broken-{number}").trace(SENTENCE, TARGET, record=("*",))
-        return traces[number]
-
-    return trace
 
 
 def softmax(scores, axis=-1):
@@ -44,31 +45,24 @@ def first_that_differs(trace, sound):
 
 @pytest.mark.parametrize(
     ("number", "name"),
-    [
-        (1, "decoder.0.cross_attn.k"),
-        (2, "decoder.0.self_attn.mask"),
-        (3, "encoder.0.self_attn.scores"),
-        (4, "encoder.0.self_attn.pattern"),
-        (5, "src.input"),
-        (6, "encoder.1.norm_ffn"),
-        (8, "encoder.0.self_attn.k"),
-    ],
-)
-def test_everything_before_the_fault_is_as_in_the_sound_model(broken, sound, number, name):
+    [(1, "decoder.0.cross_attn.k"), (2, "decoder.0.self_attn.mask"), (3, "encoder.0.self_attn.scores"),
+     (4, "encoder.0.self_attn.pattern"), (5, "src.input"), (6, "encoder.1.norm_ffn"), (8, "encoder.0.self_attn.k")],
+)  # fmt: skip
+def test_everything_before_the_fault_is_as_in_the_sound_model(sound, number, name):
     assert first_that_differs(broken(number), sound) == name
     assert {*broken(number)} == {*sound}, "the same tensors can be recorded"
 
 
-def test_without_memory_every_key_is_read_alike_whatever_the_sentence_says(broken, sound):
+def test_without_memory_every_key_is_read_alike_whatever_the_sentence_says(sound):
     cross = broken(1).stack("decoder", "cross_attn")
     np.testing.assert_allclose(cross, 1 / len(sound.tokens["src"]), rtol=1e-5)
     bias = broken(1).params["decoder.0.cross_attn.b_k"].value
     np.testing.assert_allclose(np.hstack(broken(1)["decoder.0.cross_attn.k"].value)[0], bias, atol=1e-6)
-    model = vf.load("broken-1")
+    model = model_of(1)
     assert model.translate(SENTENCE).text == model.translate("I went to Northeastern University.").text
 
 
-def test_the_inverted_mask_shows_what_is_to_come_and_hides_the_rest(broken, sound):
+def test_the_inverted_mask_shows_what_is_to_come_and_hides_the_rest(sound):
     mask = broken(2)["decoder.0.self_attn.mask"].value
     np.testing.assert_array_equal(mask, ~sound["decoder.0.self_attn.mask"].value)
     pattern = broken(2).stack("decoder", "self_attn")
@@ -78,18 +72,15 @@ def test_the_inverted_mask_shows_what_is_to_come_and_hides_the_rest(broken, soun
 
 
 @pytest.mark.parametrize(("stack", "kind"), KINDS)
-def test_scores_are_not_divided_by_the_root_of_d_k(broken, stack, kind):
-    trace = broken(3)
-    q, k, scores = (trace[f"{stack}.2.{kind}.{name}"].value for name in ("q", "k", "scores"))
+def test_scores_are_not_divided_by_the_root_of_d_k(stack, kind):
+    names = ("q", "k", "scores", "mask", "pattern")
+    q, k, scores, mask, pattern = (broken(3)[f"{stack}.2.{kind}.{name}"].value for name in names)
     np.testing.assert_allclose(scores, q @ k.transpose(0, 2, 1), atol=1e-4)
-    hidden = ~trace[f"{stack}.2.{kind}.mask"].value
-    np.testing.assert_allclose(
-        trace[f"{stack}.2.{kind}.pattern"].value, softmax(np.where(hidden, -1e30, scores)), atol=1e-5
-    )
+    np.testing.assert_allclose(pattern, softmax(np.where(mask, scores, -1e30)), atol=1e-5)
 
 
 @pytest.mark.parametrize(("stack", "kind"), KINDS)
-def test_with_softmax_over_the_wrong_axis_columns_sum_to_1(broken, stack, kind):
+def test_with_softmax_over_the_wrong_axis_columns_sum_to_1(stack, kind):
     patterns = broken(4).stack(stack, kind)
     np.testing.assert_allclose(patterns.sum(axis=-2), 1, rtol=1e-5)
     assert np.abs(patterns.sum(axis=-1) - 1).max() > 0.5
@@ -99,7 +90,7 @@ def test_with_softmax_over_the_wrong_axis_columns_sum_to_1(broken, stack, kind):
     np.testing.assert_allclose(broken(4)[f"{stack}.1.{kind}.heads"].value, expected @ values, atol=1e-4)
 
 
-def test_without_positions_equal_words_are_equal(broken):
+def test_without_positions_equal_words_are_equal():
     trace, width = broken(5), 256
     for side in ("src", "tgt"):
         embedding = trace.params[f"{side}.embedding"].value * np.sqrt(width)
@@ -108,10 +99,10 @@ def test_without_positions_equal_words_are_equal(broken):
     first, second = (i for i, token in enumerate(trace.tokens["src"]) if token == "the")
     rows = trace.stack("encoder", "self_attn")
     np.testing.assert_allclose(rows[:, :, first], rows[:, :, second], atol=1e-6)
-    assert vf.load("broken-5").translate(SENTENCE).text == "狗看见了猫。", "the dog saw the cat"
+    assert model_of(5).translate(SENTENCE).text == "狗看见了猫。", "the dog saw the cat"
 
 
-def test_where_a_norm_is_left_out_the_sum_goes_on_as_it_is(broken):
+def test_where_a_norm_is_left_out_the_sum_goes_on_as_it_is():
     trace = broken(6)
     left_out = trace["encoder.1.ffn_sum"].value
     np.testing.assert_array_equal(trace["encoder.1.norm_ffn"].value, left_out)
@@ -123,7 +114,7 @@ def test_where_a_norm_is_left_out_the_sum_goes_on_as_it_is(broken):
 
 
 def test_without_a_causal_mask_letters_after_the_row_are_read():
-    model = vf.load("broken-7")
+    model = model_of(7)
     trace = model.trace("gkbptcwmasegkbptcwmase", record=("*.pattern", "*.mask"))
     patterns = trace.stack("decoder", "self_attn")
     assert trace["decoder.0.self_attn.mask"].value.all()
@@ -132,7 +123,7 @@ def test_without_a_causal_mask_letters_after_the_row_are_read():
     assert not model.caches
 
 
-def test_keys_are_computed_as_values_and_values_as_keys(broken, sound):
+def test_keys_are_computed_as_values_and_values_as_keys(sound):
     trace = broken(8)
     np.testing.assert_allclose(trace[f"{SWAPPED}.k"].value, sound[f"{SWAPPED}.v"].value, atol=1e-5)
     np.testing.assert_allclose(trace[f"{SWAPPED}.v"].value, sound[f"{SWAPPED}.k"].value, atol=1e-5)
@@ -144,7 +135,7 @@ def test_keys_are_computed_as_values_and_values_as_keys(broken, sound):
 @pytest.mark.parametrize("number", range(1, N_FAULTS + 1))
 def test_each_step_of_decoding_computes_what_a_trace_shows(number):
     """With a cache or, where a fault lets later tokens change those before them, without."""
-    model = vf.load(f"broken-{number}")
+    model = model_of(number)
     text = "abcabc" if number == 7 else SENTENCE
     decoding = model.translate(text, max_new_tokens=4)
     assert len(decoding.steps) > 2
@@ -157,7 +148,7 @@ def test_each_step_of_decoding_computes_what_a_trace_shows(number):
 
 
 def test_the_name_does_not_give_the_fault_away():
-    model = vf.load("broken-4")
+    model = model_of(4)
     assert model.info.name == "broken-4"
     assert "softmax" not in repr(model.info)
     assert model.trace(SENTENCE).meta["model"] == "broken-4"
@@ -165,7 +156,7 @@ def test_the_name_does_not_give_the_fault_away():
 
 
 def test_the_sound_model_stays_sound(sound):
-    vf.load("broken-3")
+    model_of(3)
     again = vf.load("en-zh").trace(SENTENCE, TARGET, record=("*",))
     assert all(np.array_equal(again[name].value, sound[name].value) for name in sound)
 

@@ -1,6 +1,5 @@
 """Visformer's own model: a Trace has what the model computed, and edits change it."""
 
-import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -218,21 +217,6 @@ def test_edits_change_the_translation_but_not_the_model():
 def test_an_edit_that_does_not_fit_the_trace_is_refused(edit, message):
     with pytest.raises(EditError, match=message):
         tiny_translator().trace(SENTENCE, TARGET, edits=(edit,))
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        edits.Silence("decoder.0.cross_attn", head=1, scale=0.5),
-        edits.Block("encoder.*.self_attn", query=1, key=(0, 3)),
-        edits.Open("decoder.0.self_attn", head=0, query=0, key=2),
-        edits.SetPattern("encoder.0.self_attn", 0, ((0.5, 0.5), (0.0, 1.0))),
-    ],
-)
-def test_an_edit_is_hashable_and_restored_from_json(edit):
-    restored = edits.from_json(json.loads(json.dumps(edit.to_json())))
-    assert restored == edit
-    assert len({edit, restored}) == 1
 
 
 @pytest.mark.parametrize("data", [{}, {"edit": "Delete"}, {"edit": "Silence", "nose": 1}])

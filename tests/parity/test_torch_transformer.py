@@ -123,9 +123,8 @@ def test_every_layer_equals_torch(norm_first, activation, padded, batch_first, d
         )
 
 
-@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
-def test_without_masks_the_output_equals_torch(norm_first):
-    theirs = make(norm_first=norm_first, batch_first=True, dtype=torch.float64)
+def test_without_masks_the_output_equals_torch():
+    theirs = make(batch_first=True, dtype=torch.float64)
     x, y, *_ = inputs(torch.float64, padded=False)
     ours = copy(theirs)
     with torch.no_grad():
@@ -192,6 +191,8 @@ class _OwnLayer(nn.TransformerEncoderLayer):
     pass
 
 
+NO_GAIN = nn.LayerNorm(D_MODEL, elementwise_affine=False)
+OTHER_HEADS = nn.TransformerDecoderLayer(D_MODEL, 4, 40)
 UNSUPPORTED = {
     "no Transformer": (lambda: nn.Linear(2, 2), "Linear"),
     "callable": (lambda: make(activation=torch.tanh), "tanh"),
@@ -205,11 +206,8 @@ UNSUPPORTED = {
     "own layer": (lambda: changed("encoder.layers.1", _OwnLayer(D_MODEL, HEADS, 40, layer_norm_eps=1e-3)), "_OwnLayer"),
     "no encoder norm": (lambda: changed("encoder.norm", None), "encoder.norm"),
     "no decoder norm": (lambda: changed("decoder.norm", None), "decoder.norm"),
-    "bare final norm": (
-        lambda: changed("decoder.norm", nn.LayerNorm(D_MODEL, elementwise_affine=False)),
-        "decoder.norm",
-    ),
-    "heads": (lambda: changed("decoder.layers.1", nn.TransformerDecoderLayer(D_MODEL, 4, 40)), "n_heads.*3.*4"),
+    "bare final norm": (lambda: changed("decoder.norm", NO_GAIN), "decoder.norm"),
+    "heads": (lambda: changed("decoder.layers.1", OTHER_HEADS), "n_heads.*3.*4"),
     "eps": (lambda: changed("encoder.layers.1.norm2.eps", 0.5), "layer_norm_eps.*0.5"),
     "final eps": (lambda: changed("encoder.norm.eps", 0.5), "layer_norm_eps.*0.5"),
     "dropout": (lambda: changed("decoder.layers.0.dropout3.p", 0.5), "dropout.*0.5"),

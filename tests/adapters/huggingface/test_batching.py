@@ -122,13 +122,6 @@ def test_a_model_that_does_not_mask_padding_runs_each_text_alone(monkeypatch):
         same(trace, model.trace(text))
 
 
-def test_a_bad_text_is_named_by_its_index():
-    traces = tiny_model("bert").trace_many(["I", " "])
-    assert next(traces).tokens["src"] == ("<s>", "I", "</s>")
-    with pytest.raises(TextError, match="Text 1, counted from 0: There is no text"):
-        next(traces)
-
-
 @pytest.mark.parametrize("auto", [MASKED, SEQUENCE, TOKENS])
 def test_the_logits_of_a_head_are_those_of_each_text_alone(auto, monkeypatch):
     model = vf.wrap(with_head("bert", auto), tokenizer())
