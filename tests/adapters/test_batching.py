@@ -75,12 +75,8 @@ def test_translations_of_a_batch_are_those_of_each_text_alone(texts, batch):
     model = tiny_translator()
     for text, many in zip(texts, model.translate_many(texts, to="zh", batch=batch), strict=True):
         alone = model.translate(text, to="zh")
-        assert (many.text, many.tokens, many.ids, many.finished) == (
-            alone.text,
-            alone.tokens,
-            alone.ids,
-            alone.finished,
-        )
+        for what in ("text", "tokens", "ids", "finished"):
+            assert getattr(many, what) == getattr(alone, what)
         assert many.confidence == pytest.approx(alone.confidence, rel=1e-3)
         assert many.steps == ()
 

@@ -71,9 +71,8 @@ def test_one_edit_needs_no_list():
     model, edit = tiny_translator(), edits.Silence(PATH, head=1)
     one, listed = (model.trace(SENTENCE, TARGET, record="logits", edits=given)["logits"] for given in (edit, [edit]))
     np.testing.assert_array_equal(one, listed)
-    assert model.translate(SENTENCE, edits=edit, max_new_tokens=3) == model.translate(
-        SENTENCE, edits=(edit,), max_new_tokens=3
-    )
+    alone, in_a_tuple = (model.translate(SENTENCE, edits=given, max_new_tokens=3) for given in (edit, (edit,)))
+    assert alone == in_a_tuple
 
 
 @pytest.mark.parametrize("given", [None, 3, "Silence", [None], ["Silence"], [{"edit": "Silence"}]])
@@ -157,8 +156,3 @@ def test_a_link_holds_an_edit_of_several_heads():
 def test_an_edit_with_a_value_of_the_wrong_kind_is_refused(make, message):
     with pytest.raises(EditError, match=message):
         make()
-
-
-def test_each_of_several_heads_has_to_be_there():
-    with pytest.raises(EditError, match=r"decoder.0.self_attn.heads has 2 entries along its head axis; 2 is not"):
-        tiny_translator().trace(SENTENCE, TARGET, edits=[edits.Silence(PATH, head=(0, 2))])

@@ -106,9 +106,8 @@ def test_tensors_of_a_trace_follow_from_each_other_and_its_weights(norm, bundled
             expected[f"{path}.out"] = linear(path, "o", own[f"{path}.heads"].swapaxes(0, 1).reshape(len(x), -1))
     if norm == "pre":
         last = {"encoder": info.n_encoder_layers - 1, "decoder": info.n_decoder_layers - 1}
-        expected |= {
-            f"{stack}.out": normed(f"{stack}.norm", own[f"{stack}.{n}.resid_post"]) for stack, n in last.items()
-        }
+        outs = {f"{stack}.out": normed(f"{stack}.norm", own[f"{stack}.{n}.resid_post"]) for stack, n in last.items()}
+        expected |= outs
     for name, value in expected.items():
         np.testing.assert_allclose(own[name], value, atol=1e-5 * max(1, np.abs(value).max()), err_msg=name)
     if bundled:
@@ -210,6 +209,7 @@ def test_edits_change_the_translation_but_not_the_model():
     [
         (edits.Silence("decoder.9.cross_attn", head=0), "matches nothing"),
         (edits.Silence("decoder.0.cross_attn", head=2), "2 is not in 0 to 1"),
+        (edits.Silence("decoder.0.cross_attn", head=(0, 2)), "heads has 2 entries along its head axis; 2 is not"),
         (edits.Block("encoder.0.self_attn", key=6), "6 is not in 0 to 5"),
         (edits.SetPattern("encoder.0.self_attn", 0, ((1.0,),)), r"shape \(1, 1\)"),
     ],
@@ -268,8 +268,6 @@ def test_a_decoder_only_model_tells_its_architecture():
     told, trace = model.info.blocks, model.trace(SENTENCE, record=("*",))
     assert told.encoder is None
     assert (told.decoder.sublayers, told.decoder.norm, told.decoder.final_norm) == (("self_attn", "ffn"), "pre", True)
-    assert (told.decoder.n_layers, told.decoder.n_heads) == (
-        len(trace.layers("decoder")),
-        len(trace["decoder.0.self_attn.pattern"]),
-    )
+    assert told.decoder.n_layers == len(trace.layers("decoder"))
+    assert told.decoder.n_heads == len(trace["decoder.0.self_attn.pattern"])
     assert (told.position, told.logits) == ("learned", "logits" in trace)

@@ -66,23 +66,14 @@ class Reference:
         return self.keep(f"{name}.out", self.linear(f"{name}.w_o", concat))
 
     def feed(self, name, x):
-        inner = self.linear(f"{name}.w_1", x)
+        own, inner = {}, self.linear(f"{name}.w_1", x)
+        for number in "12":
+            own[f"w_{number}"] = self.weights[f"{name}.w_{number}.weight"].T
+            own[f"b_{number}"] = self.weights[f"{name}.w_{number}.bias"]
         eye, zero = np.eye(inner.shape[-1]), np.zeros(inner.shape[-1])
-        self.keep(
-            f"{name}.hidden",
-            formulas.feed_forward(inner, eye, b_1=zero, w_2=eye, b_2=zero, activation=self.config.activation),
-        )
-        return self.keep(
-            f"{name}.out",
-            formulas.feed_forward(
-                x,
-                self.weights[f"{name}.w_1.weight"].T,
-                b_1=self.weights[f"{name}.w_1.bias"],
-                w_2=self.weights[f"{name}.w_2.weight"].T,
-                b_2=self.weights[f"{name}.w_2.bias"],
-                activation=self.config.activation,
-            ),
-        )
+        alone = {"w_1": eye, "b_1": zero, "w_2": eye, "b_2": zero}
+        self.keep(f"{name}.hidden", formulas.feed_forward(inner, **alone, activation=self.config.activation))
+        return self.keep(f"{name}.out", formulas.feed_forward(x, **own, activation=self.config.activation))
 
     def add(self, layer, x, sublayer, sum_name, norm_name, resid_name):
         norm = f"{layer}.{norm_name}"

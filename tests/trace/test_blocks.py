@@ -16,15 +16,9 @@ from visformer.trace.blocks import Blocks, Norm, StackBlocks
 
 SUBLAYERS = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 STACK = StackBlocks(
-    n_layers=6,
-    sublayers=("self_attn", "ffn"),
-    norm="pre",
-    parallel=False,
-    final_norm=True,
-    n_heads=8,
-    n_kv_heads=2,
+    n_layers=6, sublayers=("self_attn", "ffn"), norm="pre", parallel=False, final_norm=True, n_heads=8, n_kv_heads=2,
     attention_layers=(2, 4),
-)
+)  # fmt: skip
 BOTH = Blocks(STACK, replace(STACK, sublayers=SUBLAYERS["decoder"]), "rotary", logits=True)
 
 

@@ -91,23 +91,20 @@ class Proxy:
         self.value = value
 
 
-@pytest.mark.parametrize(
-    "saved",
-    [
-        [Proxy(layer) for layer in OWN],
-        [(torch.zeros(1, 3, 6), layer) for layer in OWN],
-        [Proxy((torch.zeros(1, 3, 6), layer)) for layer in OWN],
-        [(Proxy(torch.zeros(1, 3, 6)), Proxy(layer)) for layer in OWN],
-        [(torch.zeros(1, 3, 6), None, layer) for layer in OWN],
-        [(torch.zeros(3, 6), layer[0]) for layer in OWN],
-        Proxy(list(OWN)),
-        Proxy(OWN),
-    ],
-    ids=["proxies", "outputs", "proxies of outputs", "of proxies", "with a cache", "no batch", "a list", "an array"],
-)
-def test_saved_proxies_and_whole_outputs_give_their_weights(saved):
-    trace = vf.Trace.from_attention(target=TARGET, decoder=saved)
-    np.testing.assert_array_equal(np.asarray(trace.stack("decoder")), OWN[:, 0])
+def test_saved_proxies_and_whole_outputs_give_their_weights():
+    first = torch.zeros(1, 3, 6)
+    for what, saved in {
+        "proxies": [Proxy(layer) for layer in OWN],
+        "outputs": [(first, layer) for layer in OWN],
+        "proxies of outputs": [Proxy((first, layer)) for layer in OWN],
+        "outputs of proxies": [(Proxy(first), Proxy(layer)) for layer in OWN],
+        "with a cache": [(first, None, layer) for layer in OWN],
+        "no batch": [(first[0], layer[0]) for layer in OWN],
+        "a list": Proxy(list(OWN)),
+        "an array": Proxy(OWN),
+    }.items():
+        trace = vf.Trace.from_attention(target=TARGET, decoder=saved)
+        np.testing.assert_array_equal(np.asarray(trace.stack("decoder")), OWN[:, 0], err_msg=what)
 
 
 def test_the_output_of_multihead_attention_is_taken_as_it_is():

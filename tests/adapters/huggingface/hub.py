@@ -49,13 +49,8 @@ SPECIALS = ["<pad>", "<s>", "</s>", "<unk>", "<sep>"]
 WORDS = "It is 2 + . I went to school the river and saw you again today".split()
 SIZE = 48
 
-_WIDTH = {
-    "hidden_size": 16,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-    "max_position_embeddings": 64,
-}
+_WIDTH = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24,
+          "max_position_embeddings": 64}  # fmt: skip
 _GROUPED = {**_WIDTH, "num_key_value_heads": 2, "head_dim": 4}
 _DEBERTA = {**_WIDTH, "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
 _GPT2 = {"n_embd": 16, "n_layer": 3, "n_head": 4, "n_positions": 64}
@@ -63,19 +58,9 @@ _EXPERTS = {"moe_intermediate_size": 12, "num_experts": 4, "num_experts_per_tok"
 _LATENT = {**_WIDTH, "num_key_value_heads": 4, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_rope_head_dim": 4,
            "qk_nope_head_dim": 6, "v_head_dim": 4, "moe_intermediate_size": 12, "num_experts_per_tok": 2,
            "first_k_dense_replace": 1}  # fmt: skip
-_TWO = {
-    "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 3,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "max_position_embeddings": 64,
-    "scale_embedding": True,
-    "decoder_start_token_id": 2,
-    "forced_eos_token_id": None,
-}
+_TWO = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 64,
+        "scale_embedding": True, "decoder_start_token_id": 2, "forced_eos_token_id": None}  # fmt: skip
 _T5 = {"d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 3, "num_heads": 4,
        "decoder_start_token_id": 0}  # fmt: skip
 _SIZES: dict[str, dict[str, Any]] = {
