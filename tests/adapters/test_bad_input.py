@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import tiny_model, tiny_module, tokenizer
 from tests.support import tiny_config, tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.errors import BudgetError, CheckpointError, ConfigError, TextError, TraceError, VisformerError
 
@@ -51,7 +51,7 @@ def test_whole_numbers_of_numpy_are_settings_too(value):
 
 
 def test_a_pair_or_prefix_that_is_no_text_is_refused():
-    model = vf.wrap(tiny_module("bert"), tokenizer())
+    model = tiny_model("bert")
     with pytest.raises(TextError, match="5 is not a text"):
         model.trace(TEXT, pair=5)
     with pytest.raises(TextError, match="None is not a text"):
@@ -61,7 +61,7 @@ def test_a_pair_or_prefix_that_is_no_text_is_refused():
 
 
 def test_a_prefix_longer_than_the_model_s_positions_is_refused():
-    for model in (tiny_gpt(), vf.wrap(tiny_module("gpt2"), tokenizer()), vf.wrap(tiny_module("bart"), tokenizer())):
+    for model in (tiny_gpt(), tiny_model("gpt2"), tiny_model("bart")):
         with pytest.raises(TextError, match="tokens long and the limit is"):
             model.translate(TEXT, prefix=[5] * 70)
 
@@ -134,7 +134,7 @@ def test_a_model_takes_as_many_tokens_as_its_config_allows(choices, limit):
     ("family", "limit"), [("gpt2", 64), ("llama", 64), ("roberta", 62), ("t5", None), ("bloom", None), ("bart", 64)]
 )
 def test_a_model_of_transformers_takes_as_many_tokens_as_its_config_allows(family, limit):
-    model = vf.wrap(tiny_module(family), tokenizer())
+    model = tiny_model(family)
     assert model.info.max_tokens == limit
     model.trace([5] * (limit or 600), record="*.resid_post")
     if limit is not None:

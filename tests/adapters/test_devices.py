@@ -7,17 +7,13 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import tiny_model
 from tests.devices import Away
 from tests.support import tiny_gpt, tiny_translator
 from visformer.edits import Block, Silence
 from visformer.model.positions import POSITIONS
 
 TEXTS = ["I went to school.", "She likes the school.", "a"]
-
-
-def tiny_hub(family):
-    return vf.wrap(tiny_module(family), tokenizer())
 
 
 def everything(model):
@@ -55,7 +51,7 @@ def test_our_models_compute_on_another_device_what_they_do_on_the_cpu(position):
 
 
 @pytest.mark.parametrize(
-    "make", [tiny_gpt, *(partial(tiny_hub, family) for family in ("gpt2", "llama", "bloom", "marian", "t5"))]
+    "make", [tiny_gpt, *(partial(tiny_model, family) for family in ("gpt2", "llama", "bloom", "marian", "t5"))]
 )
 def test_decoders_and_those_of_transformers_too(make):
     same_on_both(make())

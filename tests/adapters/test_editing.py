@@ -1,24 +1,21 @@
 """Edits of one call: plain functions, several heads in one edit, and values that are none."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import tiny_model
 from tests.support import tiny_gpt, tiny_translator
 from visformer import edits
-from visformer.adapters.load import wrap
 from visformer.app.edits import url_edits
 from visformer.errors import EditError
 
 SENTENCE, TARGET = "I went to school.", "我喜欢学校。"
 PATH = "decoder.0.self_attn"
-
-
-def hub_model():
-    return wrap(tiny_module("llama"), tokenizer())
+hub_model = partial(tiny_model, "llama")
 
 
 @pytest.mark.parametrize("make", [tiny_translator, tiny_gpt, hub_model])

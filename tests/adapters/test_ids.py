@@ -1,7 +1,7 @@
 """Token ids in place of a text, for every kind of model: used as they are, or refused."""
 
 import re
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import visformer as vf
-from tests.adapters.huggingface.hub import SIZE, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import SIZE, tiny_model, tiny_module, tokenizer
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.errors import TextError
@@ -20,12 +20,7 @@ HUB = ["bert", "llama", "bart"]
 FORMS = [list, tuple, torch.tensor, lambda ids: np.array(ids, dtype=np.uint16), lambda ids: [*np.array(ids)]]
 
 
-@cache
-def hub_model(family):
-    return vf.wrap(tiny_module(family), tokenizer())
-
-
-MODELS = {"translator": cache(tiny_translator), "gpt": cache(tiny_gpt)} | {f: lambda f=f: hub_model(f) for f in HUB}
+MODELS = {"translator": cache(tiny_translator), "gpt": cache(tiny_gpt)} | {f: partial(tiny_model, f) for f in HUB}
 
 
 def source_side(model):
@@ -51,7 +46,7 @@ def test_the_ids_of_a_text_are_traced_and_translated_as_the_text_is(make):
 @pytest.mark.parametrize("family", [*HUB, "t5", "bloom", "megatron-bert"])
 def test_no_special_token_is_added_to_ids(family):
     """As if transformers' own model was called with them."""
-    ids, model, twin = [6, 10, 11], hub_model(family), tiny_module(family)
+    ids, model, twin = [6, 10, 11], tiny_model(family), tiny_module(family)
     side, row = source_side(model), torch.tensor([[6, 10, 11]])
     assert model.trace(ids).meta["ids"][side] == ids
     with torch.no_grad():
@@ -78,7 +73,7 @@ def test_own_models_add_nothing_to_ids():
 
 
 def test_a_pair_of_ids_is_two_segments():
-    model = hub_model("bert")
+    model = tiny_model("bert")
     trace = model.trace([1, 6, 2], pair=[7, 8, 2], record="*")
     assert trace.meta["ids"]["src"] == [1, 6, 2, 7, 8, 2] and trace.meta["segments"] == [0, 0, 0, 1, 1, 1]
     assert model.tokenize([1, 6, 2], [7, 8, 2]) == trace.tokens["src"]

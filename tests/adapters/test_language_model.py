@@ -13,7 +13,7 @@ from tests.support import tiny_gpt, tiny_tokenizer
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.own import LanguageModel
 from visformer.edits import Silence
-from visformer.errors import BudgetError, CheckpointError, TextError, VisformerError
+from visformer.errors import CheckpointError, TextError, VisformerError
 from visformer.model.checkpoints import save_checkpoint
 from visformer.model.moments import metadata_of, pack
 from visformer.trace import Trace
@@ -76,16 +76,6 @@ def test_text_that_cannot_be_used_is_refused():
     assert len(model.generate("I " * 30 + "I").ids) == 1, "room for one more"
     with pytest.raises(VisformerError, match="only an encoder takes a pair"):
         model.trace(TEXT, pair="I")
-
-
-def test_a_trace_within_the_limit_of_bytes_is_computed_and_no_larger_one(monkeypatch):
-    model = tiny_gpt()
-    nbytes = model.trace(TEXT, record="*").nbytes
-    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes)
-    assert model.trace(TEXT, record="*").nbytes == nbytes
-    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes - 1)
-    with pytest.raises(BudgetError, match="1 over"):
-        model.trace(TEXT, record="*")
 
 
 def test_a_folder_loads_as_the_kind_that_its_config_tells(folder):

@@ -132,14 +132,15 @@ def test_a_glob_that_matches_no_tensor_is_refused():
         tiny_translator().trace(SENTENCE, TARGET, record=("*.patern",))
 
 
-def test_a_trace_may_have_as_many_bytes_as_the_limit_and_not_one_more(monkeypatch):
-    model = tiny_translator()
-    nbytes = model.trace(SENTENCE, TARGET, record=("*",)).nbytes
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt])
+def test_a_trace_may_have_as_many_bytes_as_the_limit_and_not_one_more(make, monkeypatch):
+    model = make()
+    nbytes = model.trace(SENTENCE, TARGET, record="*").nbytes
     monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes)
-    assert model.trace(SENTENCE, TARGET, record=("*",)).nbytes == nbytes
+    assert model.trace(SENTENCE, TARGET, record="*").nbytes == nbytes
     monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", nbytes - 1)
     with pytest.raises(BudgetError, match=f"{nbytes:,} bytes, 1 over"):
-        model.trace(SENTENCE, TARGET, record=("*",))
+        model.trace(SENTENCE, TARGET, record="*")
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n", "\u3000"])

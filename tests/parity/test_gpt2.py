@@ -23,19 +23,11 @@ TEXT = "I went to school. She likes"
 def theirs_of(config, *, seed=0, std=0.3):
     """Return transformers' model of these sizes in eval mode, with random weights, biases and norms."""
     wanted = GPT2Config(
-        vocab_size=config.vocab,
-        n_embd=config.d_model,
-        n_head=config.n_heads,
-        n_layer=config.n_layers,
-        n_inner=config.d_ff,
-        n_positions=config.max_len,
-        layer_norm_epsilon=config.layer_norm_eps,
-        activation_function="gelu",
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=None,
+        vocab_size=config.vocab, n_embd=config.d_model, n_head=config.n_heads, n_layer=config.n_layers,
+        n_inner=config.d_ff, n_positions=config.max_len, layer_norm_epsilon=config.layer_norm_eps,
+        activation_function="gelu", tie_word_embeddings=False, bos_token_id=None, eos_token_id=None,
         attn_implementation="eager",
-    )
+    )  # fmt: skip
     return randomise(GPT2LMHeadModel(wanted), seed=seed, std=std).eval()
 
 
@@ -62,42 +54,38 @@ def copy_of(theirs, config):
     return ours
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    n_heads=st.integers(1, 4),
+CONFIGS = st.builds(
+    lambda d_k, n_heads, **more: GPTConfig(19, d_model=n_heads * d_k, n_heads=n_heads, max_len=12, **more),
     d_k=st.integers(1, 8),
+    n_heads=st.integers(1, 4),
     n_layers=st.integers(1, 3),
     d_ff=st.integers(1, 30),
-    eps=st.sampled_from([1e-5, 1e-2]),
-    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=3),
-    seed=st.integers(0, 99),
+    layer_norm_eps=st.sampled_from([1e-5, 1e-2]),
 )
-def test_logits_are_those_of_transformers_of_any_size_and_with_padding(
-    n_heads, d_k, n_layers, d_ff, eps, lengths, seed
-):
-    config = GPTConfig(
-        19, d_model=n_heads * d_k, n_heads=n_heads, n_layers=n_layers, d_ff=d_ff, max_len=12, layer_norm_eps=eps
-    )
-    theirs = theirs_of(config, seed=seed)
-    tokens = ids(len(lengths), max(lengths), seed=seed)
-    for row, length in zip(tokens, lengths, strict=True):
-        row[length:] = 0
-    real = tokens != 0
+
+
+def check_logits(config, tokens, *, seed=0):
+    """Compare the logits of all tokens but the padding."""
+    theirs, real = theirs_of(config, seed=seed), tokens != 0
     with torch.no_grad():
         ours = copy_of(theirs, config)(tokens)[real]
         expected = theirs(tokens, attention_mask=real.long()).logits[real]
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
 
+@settings(max_examples=25)
+@given(CONFIGS, st.lists(st.integers(1, 12), min_size=1, max_size=3), st.integers(0, 99))
+def test_logits_are_those_of_transformers_of_any_size_and_with_padding(config, lengths, seed):
+    tokens = ids(len(lengths), max(lengths), seed=seed)
+    for row, length in zip(tokens, lengths, strict=True):
+        row[length:] = 0
+    check_logits(config, tokens, seed=seed)
+
+
 def test_padding_on_the_left_is_read_by_nothing():
-    config = GPTConfig(19, **SIZES)
-    theirs = theirs_of(config)
     tokens = ids(2, 9)
     tokens[0, :4] = 0
-    real = tokens != 0
-    with torch.no_grad():
-        ours, expected = copy_of(theirs, config)(tokens)[real], theirs(tokens, attention_mask=real.long()).logits[real]
-    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+    check_logits(GPTConfig(19, **SIZES), tokens)
 
 
 def test_gradients_are_those_of_transformers():

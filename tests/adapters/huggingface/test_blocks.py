@@ -12,6 +12,7 @@ from tests.adapters.huggingface.hub import HYBRIDS, one_of_each, tiny_model, tok
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
 from visformer.adapters.huggingface.families import FAMILIES
+from visformer.model.positions import DESCRIBED
 from visformer.trace import Trace
 
 TEXT = "I went to the river"
@@ -147,6 +148,13 @@ def test_the_architecture_of_a_family_is_what_its_modules_compute(family, change
         cache = run.output.past_key_values
         layers = getattr(cache, "self_attention_cache", cache).layers
         assert {layer.keys.shape[1] for layer in layers} == {told.decoder.n_kv_heads}
+
+
+def test_every_family_declares_its_positional_encoding():
+    assert {family.position for family in FAMILIES.values()} <= set(DESCRIBED)
+    for family in FAMILIES.values():
+        is_added = family.position in ("learned", "sinusoidal")
+        assert all((stack.position is not None) == is_added for stack in family.stacks.values())
 
 
 @pytest.mark.parametrize("family", HYBRIDS)
