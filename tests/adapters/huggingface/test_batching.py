@@ -112,7 +112,7 @@ def test_a_family_outside_the_table_runs_each_text_alone(family, monkeypatch):
 
 
 def test_a_model_that_does_not_mask_padding_runs_each_text_alone(monkeypatch):
-    model = tiny_model("bert")
+    model = vf.wrap(tiny_module("bert"), tokenizer())
     padded = model._engine.padded
     monkeypatch.setattr(model._engine, "padded", lambda rows: (padded(rows)[0], torch.ones_like(padded(rows)[1])))
     assert not model._pads_exactly()
