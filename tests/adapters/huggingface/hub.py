@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 import visformer as vf
+from visformer.adapters.base import TracedModel
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.model import HubModel
 from visformer.adapters.huggingface.run import class_of
@@ -221,6 +222,11 @@ def tiny_trace(family: str, **changes: Any) -> Trace:
     return _trace(family, json.dumps(changes))
 
 
+def target_of(model: TracedModel) -> str | None:
+    """Return what to trace ``TEXT`` with: without a target, a model with both stacks first has to translate."""
+    return "to school" if model.info.kind == "encoder-decoder" else None
+
+
 @cache
 def _model(family: str, changes: str) -> HubModel:
     return vf.wrap(tiny_module(family, **json.loads(changes)), tokenizer())
@@ -230,4 +236,4 @@ def _model(family: str, changes: str) -> HubModel:
 def _trace(family: str, changes: str) -> Trace:
     model = _model(family, changes)
     record = model.available(("*", "*.w_[qkvo]", "*.b_[qkvo]"))
-    return model.trace(TEXT, "to school" if model.info.kind == "encoder-decoder" else None, record=record)
+    return model.trace(TEXT, target_of(model), record=record)

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import HYBRIDS, one_of_each, tiny_model, tokenizer
+from tests.adapters.huggingface.hub import HYBRIDS, TEXT, one_of_each, target_of, tiny_model, tokenizer
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.model.positions import DESCRIBED
 from visformer.trace import Trace
 
-TEXT = "I went to the river"
 VARIANTS = [
     *((family, {}) for family in FAMILIES),
     ("opt", {"do_layer_norm_before": False}),
@@ -180,7 +179,7 @@ def test_of_a_family_outside_the_table_only_what_is_seen_is_told(family):
 @pytest.mark.parametrize("family", ["gpt2", "t5", "lfm2"])
 def test_a_trace_of_transformers_keeps_the_architecture_of_its_model(family, tmp_path):
     model = tiny_model(family)
-    trace = model.trace(TEXT)
+    trace = model.trace(TEXT, target_of(model))
     trace.save(tmp_path / "t.safetensors")
     loaded = Trace.load(tmp_path / "t.safetensors")
     assert trace.blocks == loaded.blocks == model.info.blocks

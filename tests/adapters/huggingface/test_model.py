@@ -11,7 +11,16 @@ import torch
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.adapters.huggingface.hub import SIZE, TEXT, one_of_each, tiny_model, tiny_module, tiny_trace, tokenizer
+from tests.adapters.huggingface.hub import (
+    SIZE,
+    TEXT,
+    one_of_each,
+    target_of,
+    tiny_model,
+    tiny_module,
+    tiny_trace,
+    tokenizer,
+)
 from tests.adapters.huggingface.test_heads import MASKED, with_head
 from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, SetPattern, Silence
@@ -155,17 +164,25 @@ def test_greedy_generation_equals_that_of_transformers(family):
     assert len(decoding.steps) == len(new)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gemma2", "bart", "t5", "bloom"])
-def test_probabilities_of_generation_are_those_of_the_trace(family):
+CHANGES = [Silence("decoder.0.cross_attn", head=1), Block("decoder.1.self_attn", query=3, key=1)]
+
+
+@pytest.mark.parametrize(
+    ("family", "edits"), [*((family, []) for family in ("gpt2", "gemma2", "bart", "t5", "bloom")), ("bart", CHANGES)]
+)
+def test_probabilities_of_generation_are_those_of_the_trace(family, edits):
     model = tiny_model(family)
-    decoding = model.generate(TEXT, max_new_tokens=6)
-    trace = model.trace(TEXT, decoding.ids, record=("logits",))
+    decoding = model.generate(TEXT, edits=edits, max_new_tokens=6)
+    trace = model.trace(TEXT, decoding.ids, edits=edits, record=("logits",))
     rows = torch.tensor(trace["logits"].value).softmax(dim=-1)
     first = len(tokenizer()(TEXT)["input_ids"]) - 1 if FAMILIES[family].kind == "decoder" else 0
     for row, step in enumerate(decoding.steps[: len(decoding.ids)], start=first):
         assert trace.meta["ids"]["next"][row] == step.chosen.id
         for candidate in step.candidates:
             assert float(rows[row, candidate.id]) == pytest.approx(candidate.probability, abs=1e-5)
+    if edits:
+        plain = model.generate(TEXT, max_new_tokens=1)
+        assert decoding.steps[0].chosen.probability != plain.steps[0].chosen.probability
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2", "bart", "t5"])
@@ -332,12 +349,12 @@ def test_a_bias_edited_to_zero_equals_a_model_whose_table_of_biases_is_zero():
 def test_the_error_says_what_a_model_has_instead_of_added_positions(family, reason):
     side = "src" if family == "t5" else "tgt"
     with pytest.raises(MissingTensor, match=reason):
-        tiny_model(family).trace(TEXT)[f"{side}.position"]
+        tiny_trace(family)[f"{side}.position"]
 
 
 def test_the_error_says_why_a_parallel_block_has_no_sum_between_its_sublayers():
     with pytest.raises(MissingTensor, match="parallel block"):
-        tiny_model("gpt_neox").trace(TEXT)["decoder.0.resid_self"]
+        tiny_trace("gpt_neox")["decoder.0.resid_self"]
     with pytest.raises(MissingTensor, match="not recorded"):
         tiny_model("gpt_neox").trace(TEXT)["decoder.0.self_attn.q"]
 
@@ -387,10 +404,9 @@ def test_the_rows_of_an_encoder_decoder_predict_the_given_target():
 def test_the_model_continues_with_edited_tensors_and_keeps_no_edit(family):
     model = tiny_model(family)
     path = "decoder.1.self_attn" if FAMILIES[family].decoder else "encoder.1.self_attn"
-    target = "to school" if FAMILIES[family].kind == "encoder-decoder" else None
 
     def trace(*edits):
-        return model.trace(TEXT, target, record=("*",), edits=edits)
+        return model.trace(TEXT, target_of(model), record=("*",), edits=edits)
 
     plain = trace()
     silent = trace(Silence(path, head=2))
@@ -454,18 +470,6 @@ def test_edits_that_a_model_does_not_support_are_refused():
         xglm.trace(TEXT, edits=[lambda name, x: x * 0 if name.endswith("pattern") else x])
     with pytest.raises(EditError, match="matches nothing"):
         xglm.generate(TEXT, edits=[Silence("decoder.0.self_attn", head=0)])
-
-
-def test_generation_with_edits_has_the_probabilities_of_the_trace_with_edits():
-    model = tiny_model("bart")
-    edits = [Silence("decoder.0.cross_attn", head=1), Block("decoder.1.self_attn", query=3, key=1)]
-    decoding = model.generate(TEXT, edits=edits, max_new_tokens=6)
-    logits = model.trace(TEXT, decoding.ids, edits=edits, record=("logits",))["logits"].value
-    rows = torch.tensor(logits).softmax(dim=-1)
-    for row, step in enumerate(decoding.steps[: len(decoding.ids)]):
-        assert float(rows[row, step.chosen.id]) == pytest.approx(step.chosen.probability, abs=1e-5)
-    plain = model.generate(TEXT, max_new_tokens=1)
-    assert decoding.steps[0].chosen.probability != plain.steps[0].chosen.probability
 
 
 # Limits and errors ----------------------------------------------------------------------------------------------------
@@ -600,7 +604,8 @@ def test_threads_with_different_edits_share_a_model():
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gpt_oss", "t5", "bloom", "deepseek_v3"])
 def test_any_kind_of_model_can_be_sent_to_the_explorer_and_saved(family, tmp_path):
-    trace = tiny_model(family).trace(TEXT)
+    model = tiny_model(family)
+    trace = model.trace(TEXT, target_of(model))
     header, _ = read_message(pack(trace))
     names = {"encoder": ["encoder.self_attn"], "decoder": ["decoder.self_attn"]}
     expected = names.get(FAMILIES[family].kind, ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"])

@@ -5,14 +5,13 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import one_of_each, tiny_model, tiny_module, tiny_trace, tokenizer
+from tests.adapters.huggingface.hub import TEXT, one_of_each, target_of, tiny_model, tiny_module, tiny_trace, tokenizer
 from visformer.adapters.huggingface.families import FAMILIES, layout_of
 from visformer.errors import BudgetError, MissingTensor
 from visformer.panel import traced
 from visformer.system import limits
 from visformer.trace import Trace
 
-TEXT = "I went to the river"
 LATENT = ("deepseek_v2", "deepseek_v3")  # q, k and v are computed through narrower vectors
 
 
@@ -104,7 +103,7 @@ WITHOUT_NORM = ["olmo", "marian", "bart", "blenderbot-small", "plbart"]
 def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_logits_of_transformers(family):
     changes = {"granite": {"logits_scaling": 4.0}, "gemma3_text": {"final_logit_softcapping": 1.5}}.get(family, {})
     model = vf.wrap(distinct(family, **changes), tokenizer())
-    trace = model.trace(TEXT, record=("decoder.*.resid_post", "decoder.out", "logits", "output.*"))
+    trace = model.trace(TEXT, target_of(model), record=("decoder.*.resid_post", "decoder.out", "logits", "output.*"))
     out, config = trace["decoder.out"].value, model.module.config
     weights = {name: tensor.value for name, tensor in trace.params.items()}
     if family in ("t5", "umt5"):  # whose embeddings are tied
@@ -135,7 +134,7 @@ def test_the_last_norm_and_the_unembedding_lead_from_the_residual_stream_to_the_
 
 def test_the_last_norms_of_encoders_have_the_names_of_ours():
     model = vf.wrap(distinct("mbart"), tokenizer())
-    trace = model.trace(TEXT, record=("encoder.1.resid_post", "encoder.out", "*.norm.*"))
+    trace = model.trace(TEXT, target_of(model), record=("encoder.1.resid_post", "encoder.out", "*.norm.*"))
     assert set(trace.params) == {f"{part}.norm.{name}" for part in ("encoder", "decoder") for name in ("gamma", "beta")}
     x = trace["encoder.1.resid_post"].value
     x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
@@ -148,7 +147,8 @@ def test_the_norms_of_a_layer_have_the_names_of_ours(family):
     """Gemma multiplies by 1 + what it stores; the norms of Llama and Gemma have no mean and no summand."""
     model, post, mean = vf.wrap(distinct(family), tokenizer()), family == "bart", family not in ("llama", "gemma")
     norms = [name for name in model._names if name.split(".")[-1].startswith("norm_")]
-    trace = model.trace(TEXT, record=("*", *(f"*.{part}" for part in ("gamma", *["beta"] * mean))))
+    record = ("*", *(f"*.{part}" for part in ("gamma", *["beta"] * mean)))
+    trace = model.trace(TEXT, target_of(model), record=record)
     assert norms
     for name in norms:
         layer, which = name.rpartition(".")[0], name.rpartition("_")[2]
