@@ -20,6 +20,8 @@ from visformer.system import limits
 WORDS = "I went to school . She likes the 我 喜欢 学校 。 你".split()
 TEXTS = ["I went to school.", "She likes the school. I went to school.", "a", "我去学校。", "她喜欢 Tom。", "I went"]
 
+TARGETS = [*TEXTS[1:], "I"]
+
 texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=4)
 
 
@@ -51,10 +53,11 @@ def test_each_text_of_a_batch_has_the_trace_that_it_has_alone(texts, batch, forc
 def test_in_double_precision_a_batch_equals_each_text_alone_to_twelve_digits(position, monkeypatch):
     """A Trace rounds to single precision: here it keeps what the model computed."""
     monkeypatch.setattr(recording, "_to_numpy", lambda tensor: tensor.detach().numpy())
-    for model in (tiny_translator(position=position, max_len=64), tiny_gpt()):
+    for model in (tiny_translator(position=position, max_len=64), *[tiny_gpt()] * (position == "learned")):
         model.module.double()
-        for text, trace in zip(TEXTS, model.trace_many(TEXTS, record=("*",)), strict=True):
-            alone = model.trace(text, record=("*",))
+        together = model.trace_many(TEXTS, TARGETS, record=("*",))
+        for text, target, trace in zip(TEXTS, TARGETS, together, strict=True):
+            alone = model.trace(text, target, record=("*",))
             assert alone["logits"].value.dtype == np.float64
             same(trace, alone, atol=1e-12)
 
@@ -90,7 +93,7 @@ def test_a_short_text_is_not_decoded_further_because_of_a_long_one():
 
 
 def test_a_trace_does_not_keep_its_batch_in_memory():
-    for trace in tiny_translator().trace_many(TEXTS, record=("*",)):
+    for trace in tiny_translator().trace_many(TEXTS, TARGETS, record=("*",)):
         for tensor in trace.tensors.values():
             assert tensor.value.base is None or tensor.value.base.nbytes == tensor.value.nbytes
 
@@ -117,25 +120,27 @@ NO_CHANGE = Open("encoder.*.self_attn")
 )
 def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(edit):
     model = tiny_translator()
-    plain = list(model.trace_many(TEXTS, record=("*",)))
-    edited = list(model.trace_many(TEXTS, record=("*",), edits=[edit]))
-    for text, trace, before in zip(TEXTS, edited, plain, strict=True):
-        same(trace, model.trace(text, record=("*",), edits=[edit]))
+    plain, edited = (list(model.trace_many(TEXTS, TARGETS, record=("*",), edits=edits)) for edits in ((), edit))
+    for text, target, trace, before in zip(TEXTS, TARGETS, edited, plain, strict=True):
+        same(trace, model.trace(text, target, record=("*",), edits=[edit]))
         same_shape = all(trace[name].shape == before[name].shape for name in trace)
         changed = not same_shape or not all(np.array_equal(trace[name], before[name]) for name in trace)
         assert changed == (edit != NO_CHANGE)
     if isinstance(edit, Silence | Block):
-        alone = [model.translate(text, edits=[edit]).ids for text in TEXTS]
-        assert [each.ids for each in model.translate_many(TEXTS, edits=[edit])] == alone
+        alone = [model.translate(text, edits=[edit], max_new_tokens=5).ids for text in TEXTS]
+        assert [each.ids for each in model.translate_many(TEXTS, edits=[edit], max_new_tokens=5)] == alone
+        trace, *_ = model.trace_many(["a"], record=("logits",), edits=[edit])
+        same(trace, model.trace("a", record=("logits",), edits=[edit]))
 
 
 def test_edits_do_not_force_texts_into_passes_of_their_own(monkeypatch):
     model, passes = tiny_translator(), []
     encode = model.module.encode
     monkeypatch.setattr(model.module, "encode", lambda ids: passes.append(len(ids)) or encode(ids))
-    list(model.trace_many(TEXTS, edits=[Silence("encoder.0.self_attn", head=0), Block("encoder.0.self_attn", key=0)]))
+    edits = [Silence("encoder.0.self_attn", head=0), Block("encoder.0.self_attn", key=0)]
+    list(model.trace_many(TEXTS, TARGETS, edits=edits))
     assert passes == [len(TEXTS)]
-    list(model.trace_many(TEXTS, edits=[lambda name, tensor: tensor.clone()]))
+    list(model.trace_many(TEXTS, TARGETS, edits=[lambda name, tensor: tensor.clone()]))
     assert passes == [len(TEXTS), *[1] * len(TEXTS)], "a function might look at other texts"
 
 
@@ -310,11 +315,12 @@ def test_bytes_of_a_recording_are_one_for_a_cell_of_a_mask_and_four_for_any_othe
 @pytest.mark.parametrize("make", [tiny_translator, tiny_gpt])
 def test_token_ids_stand_for_a_text_in_a_batch_too(make):
     model = make()
-    side = "tgt" if model.info.kind == "decoder" else "src"
-    ids = [model.trace(text).meta["ids"][side] for text in TEXTS]
+    end = [] if model.info.kind == "decoder" else [model._end]
+    ids = [[*model.tokenizer.encode(text), *end] for text in TEXTS]
     mixed = [row if i % 2 else np.array(row) for i, row in enumerate(ids)]
-    for row, trace in zip(ids, model.trace_many(mixed, record=("*",)), strict=True):
-        same(trace, model.trace(row, record=("*",)))
+    together = model.trace_many(mixed, TARGETS, record=("*",))
+    for row, target, trace in zip(ids, TARGETS, together, strict=True):
+        same(trace, model.trace(row, target, record=("*",)))
     for row, many in zip(ids, model.translate_many(ids, max_new_tokens=3), strict=True):
         assert many.ids == model.translate(row, max_new_tokens=3).ids
     with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 \(item 0, from 0\) is not a token id"):
@@ -327,8 +333,8 @@ def test_a_function_that_changes_nothing_in_one_text_is_named_with_its_index():
     def long_ones(name, tensor):
         return tensor * 2 if name == "src.embed" and tensor.shape[1] > 3 else tensor
 
-    traces = model.trace_many([TEXTS[0], "a"], edits=long_ones)
-    same(next(traces), model.trace(TEXTS[0], edits=long_ones))
+    traces = model.trace_many([TEXTS[0], "a"], ["I", "I"], edits=long_ones)
+    same(next(traces), model.trace(TEXTS[0], "I", edits=long_ones))
     with pytest.raises(EditError, match="Text 1, counted from 0: The edit long_ones reached nothing"):
         next(traces)
     with pytest.raises(EditError, match="Text 0, counted from 0: The edit <lambda> reached nothing"):

@@ -20,21 +20,21 @@ def everything(model):
     """All that a model computes, as plain numbers and texts."""
     edits = [Silence("decoder.0.self_attn", head=0), Block("decoder.1.self_attn", query=2, key=0)]
     return [
-        model.trace(TEXTS[0], record=("*", "output.w")),
+        model.trace(TEXTS[0], TEXTS[1], record=("*", "output.w")),
         model.trace(TEXTS[0], "likes", record="*", edits=edits[0]),
-        model.translate(TEXTS[0], max_new_tokens=4),
-        model.translate(TEXTS[0], max_new_tokens=4, edits=edits),
-        model.translate(TEXTS[0], max_new_tokens=4, beam_size=3, prefix="I"),
-        model.translate(TEXTS[0], max_new_tokens=4, temperature=2.0, top_k=5, top_p=0.9, seed=1),
-        *model.trace_many(TEXTS, record="*", edits=edits[0]),
-        *model.translate_many(TEXTS, max_new_tokens=4),
+        model.translate(TEXTS[0], max_new_tokens=3),
+        model.translate(TEXTS[0], max_new_tokens=3, edits=edits),
+        model.translate(TEXTS[0], max_new_tokens=3, beam_size=3, prefix="I"),
+        model.translate(TEXTS[0], max_new_tokens=3, temperature=2.0, top_k=5, top_p=0.9, seed=1),
+        *model.trace_many(TEXTS, TEXTS[::-1], record="*", edits=edits[0]),
+        *model.translate_many(TEXTS, max_new_tokens=3),
     ]
 
 
-def same_on_both(model):
-    here = everything(model)
+def same_on_both(model, all_of=everything):
+    here = all_of(model)
     with Away(model.module):
-        there = everything(model)
+        there = all_of(model)
     for one, other in zip(there, here, strict=True):
         if isinstance(one, vf.Trace):
             assert one.tokens == other.tokens and one.names() == other.names()
@@ -55,6 +55,10 @@ def test_our_models_compute_on_another_device_what_they_do_on_the_cpu(position):
 )
 def test_decoders_and_those_of_transformers_too(make):
     same_on_both(make())
+
+
+def test_a_trace_that_begins_with_a_translation_too():
+    same_on_both(tiny_translator(), lambda model: [model.trace("a")])
 
 
 def test_the_device_refuses_what_stayed_on_the_cpu():

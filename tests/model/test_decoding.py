@@ -15,19 +15,17 @@ from tests.support import tiny_translator
 from visformer.adapters.generating import Speaker
 from visformer.model.decoding import NextToken, beam_search, reshape
 
-SENTENCES = ["I went to school.", "我去学校。", "她喜欢 Tom。", "a"]
 
-
-@pytest.mark.parametrize("source", SENTENCES)
+@pytest.mark.parametrize("source", ["I went to school.", "她喜欢 Tom。"])
 @pytest.mark.parametrize(
     "settings", [{}, {"temperature": 1.3, "top_k": 40, "seed": 4}, {"beam_size": 4}, {"prefix": "我喜欢"}]
 )
 def test_tokens_and_probabilities_are_the_same_with_and_without_a_cache(source, settings, monkeypatch):
     model = tiny_translator()
-    cached = model.translate(source, max_new_tokens=12, **settings)
+    cached = model.translate(source, max_new_tokens=8, **settings)
     original = NextToken.__init__
     monkeypatch.setattr(NextToken, "__init__", lambda self, *args, cached: original(self, *args, cached=False))
-    uncached = model.translate(source, max_new_tokens=12, **settings)
+    uncached = model.translate(source, max_new_tokens=8, **settings)
     assert cached.ids == uncached.ids
     assert len(cached.ids) > 1
     for a, b in zip(cached.steps, uncached.steps, strict=True):
@@ -42,9 +40,9 @@ def test_greedy_decoding_chooses_the_most_probable_token_that_is_not_special():
         assert probabilities == sorted(probabilities, reverse=True)
 
 
-@pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 2.0, "seed": 4}, {"max_new_tokens": 3}])
+@pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 2.0, "seed": 4}])
 def test_confidence_is_the_geometric_mean_of_the_probabilities_of_what_was_chosen(how):
-    decoding = tiny_translator().translate("I went to school.", **how)
+    decoding = tiny_translator().translate("I went to school.", max_new_tokens=6, **how)
     assert decoding.confidence == pytest.approx(geometric_mean([step.chosen.probability for step in decoding.steps]))
     assert 0 < decoding.confidence < 1
 
@@ -194,6 +192,6 @@ def test_the_target_begins_with_the_prefix():
 
 def test_special_tokens_are_never_generated():
     model = tiny_translator()
-    for seed in range(5):
-        ids = model.translate("a", temperature=5.0, seed=seed, max_new_tokens=30).ids
+    for seed in range(3):
+        ids = model.translate("a", temperature=5.0, seed=seed, max_new_tokens=20).ids
         assert not any(model.tokenizer.is_special(ids))

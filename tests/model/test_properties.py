@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.model.support import build, ids, record, run
@@ -40,6 +40,7 @@ def test_rows_of_attention_sum_to_one_or_are_all_zero(data):
     assert (pattern >= 0).all() and (pattern[~mask] == 0).all() and (output[~visible] == 0).all()
 
 
+@settings(max_examples=15)
 @given(CHOICES, st.data())
 def test_later_target_tokens_never_change_earlier_logits(choices, data):
     model = build(**choices)
@@ -52,6 +53,7 @@ def test_later_target_tokens_never_change_earlier_logits(choices, data):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@settings(max_examples=15)
 @given(choices=CHOICES, data=st.data())
 def test_padding_in_a_batch_does_not_change_the_logits_of_a_sentence(dtype, choices, data):
     model = build(dtype=dtype, std=0.2, **choices)
@@ -66,6 +68,7 @@ def test_padding_in_a_batch_does_not_change_the_logits_of_a_sentence(dtype, choi
     torch.testing.assert_close(together[:1, :m], alone, rtol=0, atol=TOLERANCE[dtype])
 
 
+@settings(max_examples=15)
 @given(WIDTHS, CHOICES)
 def test_d_model_may_be_odd(width, choices):
     n_heads, d_model = width
@@ -76,6 +79,7 @@ def test_d_model_may_be_odd(width, choices):
     assert tapped["src.input"].shape == (2, 4, d_model)
 
 
+@settings(max_examples=15)
 @given(CHOICES, st.booleans())
 def test_logits_are_bit_identical_with_and_without_recording(choices, padded):
     model = build(**choices)

@@ -106,7 +106,7 @@ def run_ours(ours, x, y, src_ids, tgt_ids):
     return tapped
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.full)], ids=str)
 @pytest.mark.parametrize("batch_first", [True, False], ids=["batch_first", "token_first"])
 @pytest.mark.parametrize("padded", [False, True], ids=["full", "padded"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])

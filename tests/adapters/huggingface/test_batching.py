@@ -145,8 +145,10 @@ def test_the_logits_of_a_head_are_those_of_each_text_alone(auto, monkeypatch):
 
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_token_ids_stand_for_a_text_in_a_batch_too(family):
-    model = tiny_model(family)
-    for i, trace in enumerate(model.trace_many([[5, 6, 7], np.array([9]), "I went"], record=("*",))):
-        same(trace, model.trace([[5, 6, 7], [9], "I went"][i], record=("*",)))
+    model, rows = tiny_model(family), [[5, 6, 7], [9], "I went"]
+    targets = targets_of(model)[:3]
+    together = model.trace_many([rows[0], np.array(rows[1]), rows[2]], targets, record=("*",))
+    for row, target, trace in zip(rows, targets, together, strict=True):
+        same(trace, model.trace(row, target, record=("*",)))
     with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 .* is not a token id"):
         list(model.trace_many([[5], [-1]]))

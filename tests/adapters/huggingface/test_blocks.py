@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import visformer as vf
-from tests.adapters.huggingface.hub import HYBRIDS, TEXT, one_of_each, target_of, tiny_model, tokenizer
+from tests.adapters.huggingface.hub import HYBRIDS, TEXT, target_of, tiny_model, tokenizer
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
 from visformer.adapters.huggingface.families import FAMILIES
@@ -119,7 +119,7 @@ def holds(norm, parallel, run, sublayers, start, end):
     return any(near(x, end) for x in streams)
 
 
-@pytest.mark.parametrize(("family", "changes"), one_of_each(VARIANTS), ids=str)
+@pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=str)
 def test_the_architecture_of_a_family_is_what_its_modules_compute(family, changes):
     told = tiny_model(family, **changes).info.blocks
     run = Pass(family, changes)

@@ -132,22 +132,24 @@ def test_the_effect_of_edits_is_that_of_the_same_change_in_the_family_s_own_code
 def test_an_edited_projection_equals_a_model_with_that_projection_in_its_weights(family, changes):
     model, plain = tiny_model(family, **changes), tiny_trace(family, **changes)
     path = path_of(model)
+    twin = vf.wrap(tiny_module(family, **changes), tokenizer())
     for letter in "qkv":
         trace = model.trace(TEXT, record=("*",), edits=lambda name, x, p=f"{path}.{letter}": x * 2 if name == p else x)
         assert abs(output_of(trace).value - output_of(plain).value).max() > 1e-3, letter
         if changes.get("share_att_key") and letter != "v":
             continue  # the same weights project relative positions, too
-        twin = vf.wrap(tiny_module(family, **changes), tokenizer())
-        for name in (f"{path}.w_{letter}", f"{path}.b_{letter}"):
-            if name in twin._weights:
-                double(twin._weights[name])
+        weights = [
+            twin._weights[name] for name in (f"{path}.w_{letter}", f"{path}.b_{letter}") if name in twin._weights
+        ]
+        multiply(weights, 2.0)
         close(output_of(trace), family_s_own(twin, trace))
+        multiply(weights, 0.5)
 
 
-def double(weight):
-    parameter = getattr(weight.module, weight.part).data
-    rows = slice(None) if weight.columns is None else weight.columns
-    parameter[rows] *= 2
+def multiply(weights, factor):
+    for weight in weights:
+        rows = slice(None) if weight.columns is None else weight.columns
+        getattr(weight.module, weight.part).data[rows] *= factor
 
 
 @every_variant
