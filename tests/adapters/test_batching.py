@@ -62,16 +62,6 @@ def test_in_double_precision_a_batch_equals_each_text_alone_to_twelve_digits(pos
             same(trace, alone, atol=1e-12)
 
 
-@settings(max_examples=4)
-@given(texts, st.sampled_from([None, 2, 50]))
-def test_a_decoder_only_model_has_the_same_traces_and_continuations(texts, batch):
-    model = tiny_gpt(max_len=64)
-    for text, trace in zip(texts, model.trace_many(texts, record=("*",), batch=batch), strict=True):
-        same(trace, model.trace(text, record=("*",)))
-    for text, many in zip(texts, model.translate_many(texts, max_new_tokens=4, batch=batch), strict=True):
-        assert many.ids == model.generate(text, max_new_tokens=4).ids
-
-
 @given(texts, st.sampled_from([None, 1, 4]))
 @settings(max_examples=4)
 def test_translations_of_a_batch_are_those_of_each_text_alone(texts, batch):

@@ -40,28 +40,23 @@ def test_the_direction_is_detected_or_given():
         model.trace("Tom", to="fr")
 
 
-def test_without_a_target_the_model_s_translation_is_traced():
+def test_without_a_target_the_model_s_translation_is_traced_with_its_confidence():
     model = tiny_translator()
-    decoding = model.translate(SENTENCE)
-    trace = model.trace(SENTENCE)
-    assert trace.meta["target"] == decoding.text
+    decoding, trace = model.translate(SENTENCE), model.trace(SENTENCE, record=("logits",))
+    assert trace.meta["target"] == decoding.text and not trace.meta["forced"]
     assert trace.tokens["next"][: len(decoding.tokens)] == decoding.tokens
-    assert not trace.meta["forced"]
-    logits = model.trace(SENTENCE, record=("logits",))["logits"].value
+    logits = trace["logits"].value
     assert tuple(logits.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
-
-
-def test_confidence_in_its_own_translation_follows_from_the_recorded_logits():
-    trace = tiny_translator().trace(SENTENCE, record=("logits",))
-    probabilities = torch.tensor(trace["logits"].value).double().softmax(dim=-1).numpy()
+    probabilities = torch.tensor(logits).double().softmax(dim=-1).numpy()
     chosen = probabilities[np.arange(len(trace.tokens["next"])), trace.meta["ids"]["next"]]
     assert trace.confidence == pytest.approx(geometric_mean(chosen), rel=1e-4)
 
 
 def test_a_model_says_that_it_is_unsure_of_its_own_unedited_translation_alone():
     model = tiny_translator()
-    sure = model.trace(SENTENCE).confidence
-    assert not model.trace(SENTENCE).is_unsure, "it was never evaluated"
+    never_evaluated = model.trace(SENTENCE)
+    sure = never_evaluated.confidence
+    assert not never_evaluated.is_unsure
     model.unsure_below = sure * 1.01
     assert model.trace(SENTENCE).is_unsure
     forced = model.trace(SENTENCE, TARGET)
@@ -243,9 +238,10 @@ def test_it_has_the_public_methods_of_hub_models():
     assert {name for name in dir(HubModel) if not name.startswith("_")} <= {*dir(model)}
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("final_norm", [None, True, False])
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize(
+    ("norm", "final_norm", "position"),
+    [("pre", None, "sinusoidal"), ("pre", False, "rotary"), ("post", None, "rotary"), ("post", True, "sinusoidal")],
+)
 def test_a_translator_tells_its_architecture(norm, final_norm, position):
     model = tiny_translator(norm=norm, final_norm=final_norm, position=position)
     trace = model.trace(SENTENCE, TARGET, record=("encoder.0.resid_pre", "encoder.0.*sum", "*norm*", "*pattern"))
@@ -253,8 +249,7 @@ def test_a_translator_tells_its_architecture(norm, final_norm, position):
     assert (told.position, told.logits) == (position, True)
     assert told.encoder.sublayers == ("self_attn", "ffn")
     assert told.decoder.sublayers == ("self_attn", "cross_attn", "ffn")
-    for part in ("encoder", "decoder"):
-        blocks = getattr(told, part)
+    for part, blocks in (("encoder", told.encoder), ("decoder", told.decoder)):
         assert (blocks.n_layers, blocks.n_heads) == (len(trace.layers(part)), len(trace[f"{part}.0.self_attn.pattern"]))
         assert (blocks.n_kv_heads, blocks.attention_layers, blocks.parallel) == (blocks.n_heads, None, False)
         assert blocks.final_norm is (f"{part}.norm.gamma" in trace.params)

@@ -255,27 +255,22 @@ def test_keys_and_values_that_heads_share_are_recorded_once(tmp_path):
     assert loaded["decoder.0.self_attn.k"].axes == trace["decoder.0.self_attn.k"].axes
 
 
-@pytest.mark.parametrize(
-    "family", ["bloom", "falcon", "mpnet", "deberta", "deberta-v2", "gpt_neo", "gptj", "deepseek_v3", "gpt_bigcode"]
-)
+OWN_KINDS = ["bloom", "falcon", "mpnet", "deberta", "deberta-v2", "gpt_neo", "gptj", "deepseek_v3", "gpt_bigcode"]
+
+
+@pytest.mark.parametrize("family", [*OWN_KINDS, "llama"])
 def test_the_steps_inside_a_head_are_those_of_any_attention(family):
-    """With values of another width, a bias, or another scale."""
-    trace = tiny_trace(family)
-    path = f"{FAMILIES[family].kind}.1.self_attn"
-    shown = {panel.name: panel.values for panels in steps(trace, Place(path, 2, 5)) for panel in panels}
-    np.testing.assert_allclose(shown["q"] @ shown["k"].T, shown["products"], atol=1e-5)
-    np.testing.assert_array_equal(shown["scores"][0], trace[f"{path}.scores"].value[2, 5])
-    np.testing.assert_allclose((shown["pattern"] @ shown["v"])[0], trace[f"{path}.heads"].value[2, 5], atol=1e-5)
-
-
-def test_the_steps_inside_a_head_use_the_keys_and_values_of_its_group():
-    trace = tiny_trace("llama")
+    """With values of another width, a bias, another scale, or keys and values of a group of heads."""
+    trace, path = tiny_trace(family), f"{FAMILIES[family].kind}.1.self_attn"
     for head in range(4):
-        (q, k), _, (v, _sum) = steps(trace, Place("decoder.0.self_attn", head, 3))
-        names = ("pattern", "scores", "heads")
-        pattern, scores, out = (trace[f"decoder.0.self_attn.{name}"].value[head, 3] for name in names)
-        np.testing.assert_allclose(pattern @ v.values, out, atol=1e-5)
-        np.testing.assert_allclose((k.values @ q.values[0])[:4] / np.sqrt(k.values.shape[1]), scores[:4], atol=1e-5)
+        shown = {panel.name: panel.values for panels in steps(trace, Place(path, head, 5)) for panel in panels}
+        np.testing.assert_allclose(shown["q"] @ shown["k"].T, shown["products"], atol=1e-5)
+        np.testing.assert_array_equal(shown["scores"][0], trace[f"{path}.scores"].value[head, 5])
+        out = trace[f"{path}.heads"].value[head, 5]
+        np.testing.assert_allclose((shown["pattern"] @ shown["v"])[0], out, atol=1e-5)
+        if family == "llama":
+            scaled = shown["products"] / np.sqrt(shown["k"].shape[1])
+            np.testing.assert_allclose(scaled[0, :6], shown["scores"][0, :6], atol=1e-5)
 
 
 WINDOWED = ["cohere2", "mistral", "ministral", "mixtral", "gemma2", "gemma3_text", "gpt_oss", "phi3", "starcoder2",

@@ -8,7 +8,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
-from visformer.edits import Block, SetPattern, Silence
+from visformer.edits import Block, SetPattern
 
 VARIANTS = [
     ("bloom", {}),
@@ -150,16 +150,6 @@ def multiply(weights, factor):
     for weight in weights:
         rows = slice(None) if weight.columns is None else weight.columns
         getattr(weight.module, weight.part).data[rows] *= factor
-
-
-@every_variant
-def test_silencing_a_head_equals_zeros_in_its_columns_of_the_output_projection(family, changes):
-    model = tiny_model(family, **changes)
-    path = path_of(model)
-    trace = model.trace(TEXT, record=("*",), edits=[Silence(path, head=1)])
-    twin = vf.wrap(tiny_module(family, **changes), tokenizer())
-    twin._weights[f"{path}.w_o"].module.weight.data[:, 4:8] = 0.0
-    close(output_of(trace), family_s_own(twin, trace))
 
 
 def test_falcon_s_large_variant_has_two_norms_side_by_side():
