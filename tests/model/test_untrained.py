@@ -59,9 +59,8 @@ def test_the_default_sizes_are_those_of_the_bundled_translator():
 def test_a_name_and_the_same_arguments_give_the_same_model():
     named = vf.load("untrained-32x4-enc1-dec2-ff64-pre-learned-seed3")
     state = torch.get_rng_state()
-    model = vf.untrained(
-        d_model=32, n_heads=4, n_encoder_layers=1, n_decoder_layers=2, d_ff=64, norm="pre", position="learned", seed=3
-    )
+    sizes = {"d_model": 32, "n_heads": 4, "n_encoder_layers": 1, "n_decoder_layers": 2, "d_ff": 64}
+    model = vf.untrained(**sizes, norm="pre", position="learned", seed=3)
     assert torch.equal(torch.get_rng_state(), state)
     assert named.info == model.info
     assert (model.info.n_encoder_layers, model.info.n_decoder_layers, model.info.position) == (1, 2, "learned")
