@@ -152,11 +152,11 @@ def test_the_text_that_an_edit_does_not_fit_is_named_and_those_before_it_are_tra
 def test_a_bad_text_is_named_by_its_index_and_those_before_it_are_traced():
     model = tiny_translator()
     for bad, reason in ((" ", "There is no text"), ("x" * 600, "tokens long"), (None, "None is not a text")):
-        traces = model.trace_many([*TEXTS[:3], bad, "never read"])
+        traces = model.trace_many([*TEXTS[:3], bad, "never read"], TARGETS[:5])
         assert [trace.meta["source"] for trace in itertools.islice(traces, 3)] == TEXTS[:3]
         with pytest.raises(TextError, match=f"Text 3, counted from 0: .*{reason}"):
             next(traces)
-    translations = model.translate_many(["I", ""])
+    translations = model.translate_many(["I", ""], max_new_tokens=3)
     assert next(translations).text
     with pytest.raises(TextError, match="Text 1"):
         next(translations)
@@ -165,9 +165,8 @@ def test_a_bad_text_is_named_by_its_index_and_those_before_it_are_traced():
 def test_an_error_speaks_the_visitor_s_language():
     with pytest.raises(TextError) as caught:
         next(tiny_translator().trace_many([" "]))
-    assert caught.value.localized(lambda message: message.replace("There is no text", "Kein Text")).startswith(
-        "Text 0, counted from 0: Kein Text"
-    )
+    message = caught.value.localized(lambda message: message.replace("There is no text", "Kein Text"))
+    assert message.startswith("Text 0, counted from 0: Kein Text")
 
 
 def test_an_error_of_the_iterable_waits_for_the_texts_before_it():
@@ -175,7 +174,7 @@ def test_an_error_of_the_iterable_waits_for_the_texts_before_it():
         yield from TEXTS[:2]
         raise OSError("the disk is gone")
 
-    traces = tiny_translator().trace_many(lines())
+    traces = tiny_translator().trace_many(lines(), TARGETS[:3])
     assert len([*itertools.islice(traces, 2)]) == 2
     with pytest.raises(OSError, match="the disk is gone"):
         next(traces)
@@ -185,17 +184,17 @@ def test_texts_come_from_any_iterable_and_no_more_are_read_than_needed(tmp_path,
     monkeypatch.setattr(limits, "WINDOW", 5)
     read = []
     endless = (read.append(i) or f"I went to school {i}." for i in itertools.count())
-    traces = tiny_translator().trace_many(endless)
+    traces = tiny_translator().trace_many(endless, itertools.repeat("I"))
     assert read == []
     assert [next(traces).meta["source"] for _ in range(6)] == [f"I went to school {i}." for i in range(6)]
     assert len(read) == 10
     read.clear()
-    one_by_one = tiny_translator().translate_many((read.append(t) or t for t in TEXTS), batch=1)
+    one_by_one = tiny_translator().translate_many((read.append(t) or t for t in TEXTS), batch=1, max_new_tokens=1)
     next(one_by_one)
     assert read == TEXTS[:1]
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     with open(tmp_path / "texts.txt", encoding="utf-8") as file:
-        lines = list(tiny_translator().trace_many(file))
+        lines = list(tiny_translator().trace_many(file, TARGETS))
     assert [trace.tokens["src"] for trace in lines] == [tiny_translator().tokenize(text) for text in TEXTS]
     assert list(tiny_translator().trace_many([])) == []
 
@@ -215,10 +214,9 @@ def test_texts_and_targets_have_to_be_equally_many():
 
 def test_arguments_are_checked_before_the_first_text_is_read():
     model = tiny_translator()
-    with pytest.raises(TextError, match="'I went' is a single text"):
-        model.trace_many("I went")
-    with pytest.raises(TextError, match="'I went' is a single text"):
-        model.translate_many("I went")
+    for many in (model.trace_many, model.translate_many):
+        with pytest.raises(TextError, match="'I went' is a single text"):
+            many("I went")
     with pytest.raises(TraceError, match="'nothing' matches no tensor"):
         model.trace_many([], record="nothing")
     with pytest.raises(EditError, match="matches nothing"):
@@ -241,11 +239,11 @@ def test_a_batch_takes_no_more_bytes_than_the_limit(monkeypatch):
     run = model._run
     monkeypatch.setattr(model, "_run", lambda batch: sizes.append(len(batch)) or run(batch))
     monkeypatch.setattr(limits, "BATCH", 4)
-    assert len(list(model.trace_many(["I went"] * 10))) == 10
+    assert len(list(model.trace_many(["I went"] * 10, ["I"] * 10))) == 10
     assert sizes == [4, 4, 2]
     sizes.clear()
     monkeypatch.setattr(limits, "BATCH_BYTES", 1)
-    assert len(list(model.trace_many(["I went"] * 3))) == 3
+    assert len(list(model.trace_many(["I went"] * 3, ["I"] * 3))) == 3
     assert sizes == [1] * 3
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", model.trace(TEXTS[1], "a").nbytes - 1)
     traces = model.trace_many(["a", TEXTS[1]], ["a", "a"], batch=2)
