@@ -174,7 +174,7 @@ def test_packed_moments_have_the_figures_of_what_is_shipped(own, packed):
 def test_a_history_is_read_without_torch(own, packed):
     code = "import sys, visformer as vf; print(*map(len, map(vf.moments, sys.argv[1:])), 'torch' in sys.modules)"
     command = [sys.executable, "-c", code, str(own), str(packed)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == ["5", "5", "False"]
 
 

@@ -167,7 +167,7 @@ def test_64_threads_compute_what_each_computes_alone():
     sys.setswitchinterval(1e-5)
     try:
         with ThreadPoolExecutor(64) as threads:
-            parallel = list(threads.map(lambda i: barrier.wait(60) < 0 or trace(i), range(64)))
+            parallel = list(threads.map(lambda i: barrier.wait(300) < 0 or trace(i), range(64)))
     finally:
         sys.setswitchinterval(before)
     for alone, together in zip(serial, parallel, strict=True):
