@@ -85,33 +85,26 @@ def test_set_heads_sets_them_at_every_position():
         model.trace(TEXT, edits=SetHeads(path, 1, [1, 2, 3]))
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        ("decoder.1.resid_pre", {"token": 2}),
-        ("decoder.1.resid_pre", {"token": (1, 3)}),
-        ("decoder.1.resid_pre", {}),
-        ("decoder.0.self_attn.heads", {"head": 1}),
-        ("decoder.0.self_attn.heads", {"head": (1, 0), "token": 2}),
-        ("decoder.0.self_attn.heads", {"head": 0, "token": (0, 2)}),
-        ("decoder.0.self_attn.pattern", {"token": 3}),
-    ],
-    ids=str,
-)
-def test_a_patch_puts_the_values_of_another_trace_there_and_nowhere_else(part):
-    (name, where), model = part, tiny_gpt()
+PARTS = [
+    ("decoder.1.resid_pre", {"token": 2}, np.s_[2]),
+    ("decoder.1.resid_pre", {"token": (1, 3)}, np.s_[1:3]),
+    ("decoder.1.resid_pre", {}, np.s_[:]),
+    ("decoder.0.self_attn.heads", {"head": 1}, np.s_[1]),
+    ("decoder.0.self_attn.heads", {"head": (1, 0), "token": 2}, np.s_[[1, 0], 2]),
+    ("decoder.0.self_attn.heads", {"head": 0, "token": (0, 2)}, np.s_[0, 0:2]),
+    ("decoder.0.self_attn.pattern", {"token": 3}, np.s_[:, 3]),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "cells"), PARTS, ids=str)
+def test_a_patch_puts_the_values_of_another_trace_there_and_nowhere_else(name, where, cells):
+    model = tiny_gpt()
     clean, corrupt = (model.trace(ids, record=(name,)) for ids in ([300, 301, 302, 303], [310, 311, 312, 313]))
     edit = from_json(json.loads(json.dumps(Patch.of(clean, name, **where).to_json())))
     assert edit == Patch.of(clean, name, **where) and hash(edit) == hash(Patch.of(clean, name, **where))
     found = model.trace([310, 311, 312, 313], record=(name,), edits=edit)[name].value
-    cells = [slice(None)] * found.ndim
-    for axis, key in ((0, "head"), (-2, "token")):
-        if key in where:
-            given_ = where[key]
-            cells[axis] = list(given_) if key == "head" and isinstance(given_, tuple) else given_
-            cells[axis] = slice(*given_) if key == "token" and isinstance(given_, tuple) else cells[axis]
     wanted = corrupt[name].value.copy()
-    wanted[tuple(cells)] = clean[name].value[tuple(cells)]
+    wanted[cells] = clean[name].value[cells]
     np.testing.assert_array_equal(found, wanted)
 
 

@@ -99,16 +99,12 @@ def test_shapes_that_do_not_fit_are_refused(shapes, message):
 
 
 @pytest.mark.parametrize(
-    "mask",
-    [
-        torch.ones(3, 3, dtype=torch.bool),
-        torch.ones(2, 3, 4, dtype=torch.bool),
-        torch.ones(3, 4),
-        torch.ones(3, 4, dtype=torch.int64),
-    ],
+    ("shape", "dtype"),
+    [((3, 3), torch.bool), ((2, 3, 4), torch.bool), ((3, 4), torch.float32), ((3, 4), torch.int64)],
     ids=["sizes", "more dimensions", "float", "int"],
 )
-def test_masks_of_another_shape_or_dtype_are_refused(mask):
+def test_masks_of_another_shape_or_dtype_are_refused(shape, dtype):
+    mask = torch.ones(shape, dtype=dtype)
     query, key = torch.zeros(3, 2), torch.zeros(4, 2)
     with pytest.raises(ShapeError, match="mask"):
         attention(query, key, key, mask=mask)

@@ -140,7 +140,7 @@ def test_ascending_numbers_are_written_in_short(numbers, text):
 
 
 def test_a_trace_is_the_same_after_saving_and_loading(tmp_path):
-    trace = tiny_translator().trace("I 去 😀 مرحبا", record=("*",))
+    trace = tiny_translator().trace("I 去 😀 مرحبا", "我", record=("*",))
     trace.save(tmp_path / "t.safetensors")
     loaded = Trace.load(tmp_path / "t.safetensors")
     assert loaded.names() == trace.names()

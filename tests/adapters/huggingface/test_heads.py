@@ -67,11 +67,11 @@ def test_an_edit_reaches_the_logits_of_a_head():
     assert not zero.value.any()
 
 
-@pytest.mark.parametrize("module", [tiny_module("bert"), with_head("bert", AutoModelForQuestionAnswering)])
-def test_without_such_a_head_there_are_no_logits_and_the_error_says_why(module):
-    trace = vf.wrap(module, tokenizer()).trace(TEXT)
-    with pytest.raises(MissingTensor, match="this encoder has no head that predicts tokens or labels"):
-        trace["logits"]
+def test_without_such_a_head_there_are_no_logits_and_the_error_says_why():
+    for module in (tiny_module("bert"), with_head("bert", AutoModelForQuestionAnswering)):
+        trace = vf.wrap(module, tokenizer()).trace(TEXT)
+        with pytest.raises(MissingTensor, match="this encoder has no head that predicts tokens or labels"):
+            trace["logits"]
 
 
 @pytest.fixture

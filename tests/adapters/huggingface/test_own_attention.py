@@ -10,22 +10,16 @@ import visformer as vf
 from tests.adapters.huggingface.hub import TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
 from visformer.edits import Block, SetPattern
 
+FALCONS = [{}, {"multi_query": False}, {"new_decoder_architecture": True, "num_kv_heads": 2},
+           {"multi_query": False, "parallel_attn": False}]  # fmt: skip
 VARIANTS = [
-    ("bloom", {}),
+    *((family, {}) for family in ("bloom", "mpnet", "deberta", "deberta-v2", "gptj", "gpt_neo")),
+    *(("falcon", changes) for changes in FALCONS),
     ("bloom", {"apply_residual_connection_post_layernorm": True}),
-    ("falcon", {}),
-    ("falcon", {"multi_query": False}),
-    ("falcon", {"new_decoder_architecture": True, "num_kv_heads": 2}),
-    ("falcon", {"multi_query": False, "parallel_attn": False}),
-    ("mpnet", {}),
-    ("deberta", {}),
     ("deberta", {"pos_att_type": ["c2p"], "position_biased_input": True}),
     ("deberta", {"relative_attention": False}),
-    ("deberta-v2", {}),
     ("deberta-v2", {"share_att_key": True, "position_buckets": 4, "norm_rel_ebd": "layer_norm"}),
-    ("gptj", {}),
     ("gptj", {"rotary_dim": 2}),
-    ("gpt_neo", {}),
 ]
 every_variant = pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=str)
 
