@@ -129,7 +129,7 @@ def combinations():
         yield pytest.param(position, activation, is_padded, marks=() if usual else pytest.mark.full)
 
 
-@pytest.mark.parametrize(("position", "activation", "is_padded"), combinations())
+@pytest.mark.parametrize(("position", "activation", "is_padded"), [*combinations()])
 @pytest.mark.parametrize(("norm", "final_norm"), [("post", None), ("pre", None), ("post", True), ("pre", False)])
 def test_every_tapped_tensor_equals_the_formulas(norm, final_norm, is_padded, activation, position):
     model = build(
