@@ -4,7 +4,10 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from tests import pseudo
 from tests.app.pages.seen import at_page
+from visformer import i18n
+from visformer.app.lessons import lesson_file
 from visformer.app.serving import workbench
 from visformer.app.serving.middleware.moved import EXPLORER
 
@@ -44,3 +47,19 @@ def new_app(model_name, monkeypatch):
             return app.run()
 
     return start
+
+
+@pytest.fixture(scope="session")
+def _pseudo_language(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("locale")
+    pseudo.write(folder)
+    return folder
+
+
+@pytest.fixture
+def in_brackets(_pseudo_language, new_app, monkeypatch):
+    """Start sessions in the pseudo-language."""
+    monkeypatch.setattr(i18n, "LOCALES", _pseudo_language)
+    lesson_file.read.cache_clear()  # which languages a lesson can have depends on it
+    yield lambda page="", **link: new_app(page=page, **{"lang": pseudo.CODE, "text": "I like cats.", **link})
+    lesson_file.read.cache_clear()

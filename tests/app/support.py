@@ -9,28 +9,30 @@ import streamlit as st
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
+from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, visit
+from visformer.pictures.positions import OWN
+from visformer.pictures.registry.picture import Page, pages
 
-VIEWS = {
-    "see/tokens": ("tokens_side", ["src", "tgt"]),
-    "see/positions": (
-        "positions_view",
-        ["waves", "matrix", "angles", "similarity", "rotation", "learned", "rotary", "alibi", "kinds"],
-    ),
-    "see/embedding": ("embedding_side", ["src", "tgt"]),
-    "see/masks": ("masks_view", ["batch", "scores", "steps", "edit"]),
-    "understand/head": ("head_view", ["steps", "joined", "silence"]),
-    "understand/block": ("block_view", ["stream", "added", "zeros", "similar", "norms", "parts"]),
-    "measure/compare": ("compare_view", ["sentences", "targets", "edited", "models", "matches", "moments"]),
-    "understand/decoding": ("decoding_view", ["steps", "beams"]),
-    "measure/effects": ("effects_view", ["weights", "shuffled", "methods", "patching", "lens"]),
-    "measure/heads": ("heads_view", ["ranked", "pruned", "known"]),
-    "measure/atlas": ("atlas_view", ["heads", "two"]),
-    "measure/learning": ("learning_view", ["live", "history"]),
-}
-"""Page to the key of its switch and its views."""
+SIDES = ["src", "tgt"]
+"""The options of the switch on pages that show one side of a sentence and declare no views."""
 
-PAGES = ["see/map", *VIEWS, "understand/lab"]
+
+def path_of(page: Page) -> str:
+    """Return the path of a page's script in ``pages/``, without its extension."""
+    return page.path.removeprefix("pages/").removesuffix(".py")
+
+
+def _switch(page: Page) -> tuple[str, list[str]]:
+    if page.name in ("tokens", "embedding"):
+        return f"{page.name}_side", SIDES
+    return f"{page.name}_view", [name for name in page.titles if name != OWN.view]  # OWN needs a model that learns them
+
+
+VIEWS = {path_of(page): _switch(page) for page in pages().values() if _switch(page)[1]}
+"""Page to the key of its switch and the views that the bundled model has."""
+
+PAGES = [path_of(page) for page in pages().values() if page.name != EXPLORER]
 """Every page but the explorer."""
 
 _AROUND = {
@@ -177,28 +179,51 @@ def upload(app, popover, name, content):
     return app
 
 
-def move_all_controls(app):
-    """Move each control to each of its ends, one at a time."""
-    for kind in ("slider", "number_input"):
-        for key in [widget.key for widget in app.get(kind)]:
-            for end in ("min", "max"):
-                widget = next((w for w in app.get(kind) if w.key == key), None)
-                if widget is None:  # the view no longer has it
-                    continue
-                widget.set_value(getattr(widget, end))
-                app.run()
-                assert not app.exception, (key, end)
-    for key in [w.key for w in app.toggle]:
-        app.toggle(key=key).set_value(not app.toggle(key=key).value).run()
-        assert not app.exception, key
-    for key in [w.key for w in app.radio]:
-        app.radio(key=key).set_value(1).run()  # the second option, as they are numbers
-        assert not app.exception, key
-    for key in [w.key for w in app.selectbox if w.key not in (boxes.EXAMPLE, boxes.MODEL)]:
-        if key not in [w.key for w in app.selectbox]:  # it depended on another one
-            continue
-        app.selectbox(key=key).select_index(len(app.selectbox(key=key).options) - 1).run()
-        assert not app.exception, key
+def controls(app):
+    """Return kind and key of each control; not the language, the examples and the model."""
+    apart = (boxes.LANGUAGE, boxes.EXAMPLE, boxes.MODEL)
+    kinds = ("slider", "number_input", "button_group", "toggle", "radio", "selectbox")
+    return [(kind, widget.key) for kind in kinds for widget in app.get(kind) if widget.key not in apart]
+
+
+def moved(app, wanted):
+    """Move each of these controls to its ends, or through its options, one at a time; yield what was moved, and where.
+
+    Of a box that offers data, only the last option is chosen. Switches return to their first option, as other controls
+    depend on it.
+    """
+    for kind, key in wanted:
+        for end in _ends(app, kind, key):
+            widget = next((one for one in app.get(kind) if one.key == key), None)
+            if widget is None:  # the view no longer has it
+                break
+            _move(widget, kind, end)
+            assert not app.exception, (key, end)
+            yield key, end
+
+
+def _ends(app, kind, key):
+    if kind in ("slider", "number_input"):
+        return "min", "max"
+    if kind == "toggle":
+        return ("other",)
+    options = next((one.options for one in app.get(kind) if one.key == key), [])
+    if kind == "selectbox" and not all("⟦" in option for option in options):  # of a token or text: no words of ours
+        return (len(options) - 1,)
+    return (*range(1, len(options)), *([0] if kind == "button_group" else []))
+
+
+def _move(widget, kind, end):
+    if kind in ("slider", "number_input"):
+        widget.set_value(getattr(widget, end))
+    elif kind == "toggle":
+        widget.set_value(not widget.value)
+    elif kind == "selectbox":
+        widget.select_index(end)
+    else:  # by its text on screen, as AppTest has no values of its options
+        widget.__class__ = type("Formatted", (type(widget),), {"format_func": property(lambda _: str)})
+        widget.set_value(widget.options[end])
+    widget.run()
 
 
 # Without a server -----------------------------------------------------------------------------------------------------

@@ -1,56 +1,15 @@
-"""The whole app in a pseudo-language, which is one more catalogue: every text must come from it.
+"""Texts in rare states, in a pseudo-language, which is one more catalogue: every text must come from it.
 
-The texts are discovered, not listed: on every page in ``pages/``, in every view, switch and popover.
+``test_pages.py`` walks through every page, view and control in it.
 """
 
-import json
-import re
-import struct
-from contextlib import suppress
-from pathlib import Path
-
-import pandas as pd
 import pytest
 
-from benchmarks.messages import read_message
 from tests import pseudo
+from tests.app.pages.words import shown_texts, untranslated
 from tests.app.support import enter
-from visformer import i18n
-from visformer.app.lessons import lesson_file
-from visformer.app.session import boxes
 
-ROOT = Path(__file__).parents[3]
-PAGES = sorted(path.relative_to(ROOT / "pages").with_suffix("").as_posix() for path in (ROOT / "pages").rglob("*.py"))
-SENTENCE, UNTRAINED = "I like cats.", "untrained-16x2-enc1-dec1-ff32"
-
-TEXT_FIELDS = frozenset(("label", "help", "body", "content", "placeholder", "options", "text"))
-"""Fields of Streamlit's messages with texts on screen."""
-
-LABEL_FIELDS = frozenset(("label", "help"))
-"""Those to check of a box with tokens or sentences."""
-
-FORMULAS = frozenset(("latex", "code"))
-"""Kinds of elements that are not translated: the paper's notation, and source code."""
-
-PICTURE_FIELDS = frozenset(("text", "keys", "label", "about", "title", "note"))
-PLOTLY_FIELDS = frozenset(("name", "title", "text", "hovertemplate"))
-"""Fields with words in messages to pictures and to Plotly."""
-
-TABLES = frozenset(("arrow_data_frame", "dataframe"))
-
-BOXES_OF_TOKENS = (
-    "tokens_piece",
-    "embedding_first",
-    "embedding_second",
-    "_query",
-    "decoding_other",
-    "silence_example",
-    "effects_bundled",
-    boxes.EXAMPLE,
-    boxes.TARGET,
-)
-"""Keys of boxes that offer tokens or sentences, or their ends."""
-
+UNTRAINED = "untrained-16x2-enc1-dec1-ff32"
 BAD_TEXTS = ("", "word " * 2000, "qxzjkv " * 120)
 BAD_LINK = {
     **{"layer": "99", "head": "x", "stack": "none", "order": "none", "limit": "a", "combine": "2", "view": "none"},
@@ -58,168 +17,20 @@ BAD_LINK = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("locale")
-    pseudo.write(path)
-    return path
-
-
-@pytest.fixture
-def start(folder, new_app, monkeypatch):
-    """Open pages in the pseudo-language."""
-    monkeypatch.setattr(i18n, "LOCALES", folder)
-    lesson_file.read.cache_clear()  # which languages a lesson can have depends on it
-
-    def opened(page="", **link):
-        return new_app(page=page, **{"lang": pseudo.CODE, "text": SENTENCE, **link})
-
-    yield opened
-    lesson_file.read.cache_clear()
-
-
-def nodes(block):
-    yield block
-    for child in getattr(block, "children", {}).values():
-        yield from nodes(child)
-
-
-def texts_of_message(message, fields=TEXT_FIELDS):
-    """Yield every text on screen in a message of Streamlit's."""
-    for field, value in message.ListFields():
-        values = value if field.is_repeated else [value]
-        if field.type == field.TYPE_STRING and field.name in fields:
-            yield from values
-        elif field.type == field.TYPE_MESSAGE:
-            for inner in values:
-                yield from texts_of_message(inner, fields) if hasattr(inner, "ListFields") else ()
-
-
-def texts_of_json(value, fields, all_below=("text", "keys")):
-    """Yield every text in these fields of a JSON value; below some fields, every text."""
-    if isinstance(value, str):
-        if fields is None:
-            yield value
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if fields is not None and name not in fields and isinstance(inner, str):
-                continue
-            if name not in ("lang", "side"):
-                take_all = name in all_below or isinstance(inner, str)
-                yield from texts_of_json(inner, None if take_all else fields, all_below)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts_of_json(inner, fields, all_below)
-
-
-def texts_of_component(data):
-    """Return the words sent to a component: as JSON, or in the header of a picture."""
-    with suppress(ValueError):  # not JSON: a picture, even if its length begins with the byte of a brace
-        return texts_of_json({"text": json.loads(data)}, PICTURE_FIELDS)
-    try:
-        return texts_of_json(read_message(data)[0], PICTURE_FIELDS)
-    except (struct.error, ValueError):
-        return [data.decode()] if b" " in data else []  # a sentence, or the name of a picture
-
-
-def texts_of_table(frame):
-    """Yield the names of columns, and the cells of those with words; tokens are data."""
-    for column in frame.columns:
-        yield str(column)
-        has_tokens = any(name in str(column) for name in ("token", "word", "parts", "merged"))
-        if not has_tokens and not pd.api.types.is_numeric_dtype(frame[column]):
-            yield from map(str, frame[column])
-
-
-def shown_texts(app):
-    """Yield kind and key of each element, and its texts."""
-    for node in nodes(app._tree):
-        kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
-        if proto is None or kind in FORMULAS or key == "first_example":  # a button with a sentence
-            continue
-        if kind == "bidi_component" and key == "streamlit_words":
-            texts = [translation for _original, translation in json.loads(proto.bytes)["words"]]
-        elif kind == "bidi_component" and key == "present_words":
-            header, _ = read_message(proto.bytes)
-            titles = [table["title"] for table in header["tables"]]
-            texts = [*header["words"].values(), header["caption"], *titles]  # the rest is typed text and numbers
-        elif kind == "bidi_component":
-            texts = texts_of_component(proto.bytes)
-        elif kind == "html":
-            texts = [re.sub("<.*?>", "", proto.body)]
-        elif kind in TABLES:
-            texts = texts_of_table(node.value)
-        elif kind == "plotly_chart":
-            texts = texts_of_json(json.loads(proto.spec), PLOTLY_FIELDS, all_below=())
-        else:
-            has_tokens = any(name in key for name in BOXES_OF_TOKENS)
-            texts = texts_of_message(proto, LABEL_FIELDS if has_tokens else TEXT_FIELDS)
-        yield from ((kind, key, text) for text in texts)
-
-
-def untranslated(app):
-    """Return the texts with words outside brackets: kind and key of their elements, text, and words."""
-    assert not app.exception
-    checked = [(kind, key, text, pseudo.unbracketed(text)) for kind, key, text in shown_texts(app)]
-    return [item for item in checked if item[-1]]
-
-
-def choices(app):
-    """Yield kind and key of each widget that offers words on a page, except the language."""
-    for kind in ("button_group", "radio", "selectbox", "toggle"):
-        for one in app.get(kind):
-            if one.key != boxes.LANGUAGE and all("⟦" in option for option in getattr(one, "options", ())):
-                yield kind, one.key
-
-
-def popovers(app):
-    """Return the keys of popovers whose content is drawn when they are open."""
-    ids = (one.proto.popover.id for one in app.get("popover"))
-    return [id_.split("-", 2)[-1] for id_ in ids if id_]
-
-
-def select(app, kind, key, index):
-    """Select an option of a widget; return whether the page still has the widget."""
-    widget = next((one for one in app.get(kind) if one.key == key), None)
-    if widget is None:
-        return False
-    if kind == "toggle":
-        widget.set_value(bool(index) != widget.value).run()
-    else:  # options are texts on screen here, not values
-        widget.__class__ = type("Formatted", (type(widget),), {"format_func": property(lambda _: str)})
-        widget.set_value(widget.options[index]).run()
-    return True
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_text_of_a_page_is_translated(start, page):
-    app = start(page)
-    found = untranslated(app)
-    for name in popovers(app):
-        app.session_state[name] = True
-    found += untranslated(app.run())
-    for kind, key in choices(app):
-        count = next(len(getattr(one, "options", (0, 1))) for one in app.get(kind) if one.key == key)
-        for index in (*range(1, count), 0):
-            if select(app, kind, key, index):
-                found += untranslated(app)
-    assert not list(map(str, found))
-
-
 @pytest.mark.parametrize("text", BAD_TEXTS)
-def test_errors_are_translated(start, text):
-    app = enter(start("see/masks"), text)
+def test_errors_are_translated(in_brackets, text):
+    app = enter(in_brackets("see/masks"), text)
     assert not untranslated(app)
     assert app.text
 
 
-def test_remarks_on_a_link_are_translated(start):
-    app = start("see/tokens", locale=pseudo.CODE, **BAD_LINK)
+def test_remarks_on_a_link_are_translated(in_brackets):
+    app = in_brackets("see/tokens", locale=pseudo.CODE, **BAD_LINK)
     assert not [item for item in untranslated(app) if item[0] != "text"]  # remarks quote the link
     (lines,) = [text for kind, _, text in shown_texts(app) if kind == "text" and "\n" in text]
     assert all("⟦" in line for line in lines.splitlines())
 
 
 @pytest.mark.parametrize("page", ["see/attention", "see/positions", "understand/block"])
-def test_texts_about_an_untrained_model_are_translated(start, page):
-    assert not untranslated(start(page, model=UNTRAINED))
+def test_texts_about_an_untrained_model_are_translated(in_brackets, page):
+    assert not untranslated(in_brackets(page, model=UNTRAINED))

@@ -28,7 +28,15 @@ text tokens_piece tokens_side view
 """Every name that an address may have."""
 
 
-@pytest.fixture(scope="module", params=LINKS, ids=lambda one: one["link"][:80])
+def _rows():
+    """Yield each record, those but the first of a page for the full run."""
+    pages = set()
+    for one in LINKS:
+        yield pytest.param(one, id=one["link"][:80], marks=pytest.mark.full if one["page"] in pages else ())
+        pages.add(one["page"])
+
+
+@pytest.fixture(scope="module", params=_rows())
 def opened(request):
     """Each recorded link, opened in a session."""
     expected = request.param

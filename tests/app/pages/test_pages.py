@@ -1,10 +1,17 @@
 """Every page but the first: its views and controls, the worked examples of the lab, edits and misprints."""
 
+import inspect
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import streamlit
 
+import visformer as vf
+from tests.app.pages.words import popovers, untranslated
 from tests.app.support import (
     PAGES,
     VIEWS,
@@ -14,11 +21,12 @@ from tests.app.support import (
     captions,
     choose,
     choose_other_token,
+    controls,
     enter,
     ignored,
     in_a_session,
     link_words,
-    move_all_controls,
+    moved,
     open_page,
     picture_components,
     shows_something,
@@ -26,6 +34,7 @@ from tests.app.support import (
 )
 from visformer import i18n
 from visformer.app.edits import editing
+from visformer.app.serving import capacity
 from visformer.app.session import boxes
 from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
@@ -34,23 +43,61 @@ from visformer.web.panels import Click
 AT_DEFAULTS = [("understand/block", "stream"), ("measure/heads", "ranked"), ("measure/compare", "sentences")]
 """First views without controls outside the browser, and one whose slider ends at its default."""
 
-EVERY_VIEW = [(page, view) for page, (_, views) in VIEWS.items() for view in views]
+_FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/examples", "web/pa", "export/tables.py")
+COMPUTING = tuple(str(Path(vf.__file__).parent / each) for each in _FILES)
+"""Files whose functions take time that grows with what they are given."""
+
+EVERY_VIEW = [(page, view) for page in ("", *PAGES) for view in VIEWS.get(page, ("", [""]))[1]]
 
 
-@pytest.mark.parametrize(("page", "view"), [*EVERY_VIEW, ("understand/lab", "")])
-def test_all_controls_can_be_moved_to_their_ends_and_a_link_restores_them(new_app, page, view):
-    app = open_page(new_app(), page)
-    if view:
-        choose(app, VIEWS[page][0], view)
+@contextmanager
+def computed():
+    """Watch new threads: which functions of those files they call inside a place to draw (True), and outside."""
+    seen = {True: set(), False: set()}
+
+    def watch(frame, event, _value):
+        if event == "call" and frame.f_code.co_filename.startswith(COMPUTING):
+            name = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"
+            if frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function, not a module or class that is imported
+                seen[capacity.is_drawing()].add(name)
+
+    threading.setprofile(watch)
+    try:
+        yield seen
+    finally:
+        threading.setprofile(None)
+
+
+@pytest.mark.parametrize(("page", "view"), EVERY_VIEW)
+def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in_brackets, page, view):
+    """With every control at each of its ends, every option of a switch, and the content of every popover."""
+    key, views = VIEWS.get(page, ("", [""]))
+    is_first = view == views[0]
+    with computed() as found:
+        app = in_brackets(page, **({key: view} if view else {}))
+    assert not app.exception
+    waits = view == "live"  # for the start
+    assert found[True] or page == "see/tokens" or waits, "it draws"
+    assert not found[False], "pages compute where they are drawn, and few are drawn at a time"
     assert shows_something(app)
-    move_all_controls(app)
+    wanted, missing = controls(app), untranslated(app)
+    for name in popovers(app):
+        app.session_state[name] = True
+    missing += untranslated(app.run())
+    wanted = [one for one in (controls(app) if is_first else wanted) if one[1] != key]
+    for _ in moved(app, wanted):
+        missing += untranslated(app)
     assert shows_something(app)
     link = address_of(app)
-    assert link or (page, view) in AT_DEFAULTS
-    another = new_app(page=page, **link)
+    assert {*link} - {"lang", "text"} or (page, view) in AT_DEFAULTS
+    another = in_brackets(page, **link)
     assert not another.exception
     assert ignored(another) == []
     assert address_of(another) == link
+    if is_first:
+        for _ in moved(app, [("selectbox", boxes.MODEL)]):
+            missing += untranslated(app)
+    assert not list(map(str, missing))
 
 
 @pytest.mark.parametrize("text", ["", "😀 <script>"])
