@@ -9,7 +9,6 @@ import pytest
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.support import (
-    VIEWS,
     address,
     address_of,
     badges,
@@ -19,6 +18,7 @@ from tests.app.support import (
     enter,
     in_a_session,
     open_page,
+    path_of,
     picture_components,
     presented,
     texts,
@@ -30,9 +30,11 @@ from visformer import i18n
 from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES, NAMING
+from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
 EMPTY = "There is no sentence yet: type one, or choose an example."
@@ -231,25 +233,25 @@ def test_an_error_is_one_sentence_without_a_picture(new_app, source, target, mes
 
 
 @pytest.mark.parametrize(
-    ("page", "link"),
+    ("link", "opened"),
     [
-        *(
-            (page, {}) for page in ("see/attention", *VIEWS) if page not in ("measure/atlas", "measure/learning")
-        ),  # no box
-        ("see/attention", {"lesson": "attention-in-three-minutes"}),
-        ("understand/decoding", {"model": "mini-gpt"}),
+        ({}, [*pages().values()]),
+        ({"lesson": "attention-in-three-minutes"}, [pages()[EXPLORER]]),
+        ({"model": "mini-gpt"}, [pages()["decoding"]]),
     ],
 )
-def test_an_empty_box_is_no_error_and_offers_an_example(new_app, page, link):
-    """With the second box empty or not."""
-    app = open_page(new_app(**link), page)
-    for target in ("", "我去东北。"):
-        app.text_input(key=boxes.TARGET).set_value(target)
-        enter(app, "")
-        assert not app.exception
-        assert EMPTY in texts(app)
-        assert "This cannot be shown" not in badges(app)
-    button(app, EXAMPLES[0]).click().run()
+def test_an_empty_box_is_no_error_and_offers_an_example(new_app, link, opened):
+    """With the second box empty or not; a page without a sentence of its own is opened, too."""
+    app = enter(new_app(**link), "")
+    for page in opened:
+        open_page(app, path_of(page))
+        for target in ("", "我去东北。") if page.has_sentence else ():
+            enter(app, target, box=boxes.TARGET)
+            assert not app.exception
+            assert EMPTY in texts(app), page.name
+            assert "This cannot be shown" not in badges(app), page.name
+            assert button(app, EXAMPLES[0])
+    button(open_page(app, path_of(opened[0])), EXAMPLES[0]).click().run()
     assert not app.exception
     assert EMPTY not in texts(app)
     assert (app.text_input(key=boxes.SOURCE).value, app.text_input(key=boxes.TARGET).value) == (EXAMPLES[0], "")

