@@ -186,20 +186,24 @@ def controls(app):
     return [(kind, widget.key) for kind in kinds for widget in app.get(kind) if widget.key not in apart]
 
 
-def moved(app, wanted):
-    """Move each of these controls to its ends, or through its options, one at a time; yield what was moved, and where.
+def moved(app, wanted, *, together=False):
+    """Move these controls to each of their ends, or through their options; yield what was moved, and where.
 
-    Of a box that offers data, only the last option is chosen. Switches return to their first option, as other controls
-    depend on it.
+    One at a time, or all ``together``. Of a box that offers data, only the last option is chosen. Switches return to
+    their first option, as other controls depend on it.
     """
-    for kind, key in wanted:
-        for end in _ends(app, kind, key):
-            widget = next((one for one in app.get(kind) if one.key == key), None)
-            if widget is None:  # the view no longer has it
-                break
-            _move(widget, kind, end)
-            assert not app.exception, (key, end)
-            yield key, end
+    if together:
+        ends = {one: _ends(app, *one) for one in wanted}
+        times = max(map(len, ends.values()), default=0)
+        rounds = ([(*one, all_[time]) for one, all_ in ends.items() if time < len(all_)] for time in range(times))
+    else:
+        rounds = ([(*one, end)] for one in wanted for end in _ends(app, *one))
+    for moves in rounds:
+        were_there = [_set(app, *move) for move in moves]
+        if any(were_there):
+            app.run()
+            assert not app.exception, moves
+            yield moves
 
 
 def _ends(app, kind, key):
@@ -213,7 +217,11 @@ def _ends(app, kind, key):
     return (*range(1, len(options)), *([0] if kind == "button_group" else []))
 
 
-def _move(widget, kind, end):
+def _set(app, kind, key, end):
+    """Set the value of a control, if the view still has it."""
+    widget = next((one for one in app.get(kind) if one.key == key), None)
+    if widget is None or (isinstance(end, int) and end >= len(widget.options)):
+        return False
     if kind in ("slider", "number_input"):
         widget.set_value(getattr(widget, end))
     elif kind == "toggle":
@@ -223,7 +231,7 @@ def _move(widget, kind, end):
     else:  # by its text on screen, as AppTest has no values of its options
         widget.__class__ = type("Formatted", (type(widget),), {"format_func": property(lambda _: str)})
         widget.set_value(widget.options[end])
-    widget.run()
+    return True
 
 
 # Without a server -----------------------------------------------------------------------------------------------------

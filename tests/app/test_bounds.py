@@ -72,7 +72,14 @@ def largest(picture, source):
     return picture.make(source, values)
 
 
-@pytest.mark.parametrize("picture", [p for p in pictures().values() if p.formula], ids=lambda picture: picture.name)
+@pytest.mark.parametrize(
+    "picture",
+    [
+        pytest.param(one, id=name, marks=pytest.mark.full if name == "learning" else ())  # it trains a model
+        for name, one in pictures().items()
+        if one.formula
+    ],
+)
 def test_the_largest_picture_of_a_formula_can_be_exported_and_sent_as_one_message(picture):
     """Our longest message has 4 MB; 512 waves had 41, more than the server passes on, and took three seconds."""
     drawn = largest(picture, FORMULA)

@@ -84,8 +84,15 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
     assert trace.meta["target"] in app.text[0].value
 
 
-def test_the_picture_of_a_new_sentence_is_sent_before_the_page(new_app):
+@pytest.fixture
+def patient(monkeypatch):
+    """A loaded model, and a page that waits for its picture however busy the machine is."""
     workbench.workbench().load().result()
+    monkeypatch.setattr(attention, "PATIENCE", 60)
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_picture_of_a_new_sentence_is_sent_before_the_page(new_app):
     app = new_app(lang="zh")
     assert not was_sent_ahead(app), "it was cached"
     before = dict(ADMISSION.counts.outcomes)
@@ -109,16 +116,16 @@ def test_a_picture_that_takes_longer_than_the_patience_is_sent_with_the_page(new
     assert "place" in payload(app)[0]["tokens"]["src"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_no_picture_is_sent_ahead_of_another_page(new_app):
-    workbench.workbench().load().result()
     app = enter(new_app(page="see/embedding"), "This one stays behind.")
     assert not app.exception
     assert not was_sent_ahead(app)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_picture_sent_ahead_has_the_selection_that_comes_with_the_sentence(new_app):
     """As in a step of a lesson."""
-    workbench.workbench().load().result()
     app = new_app()
     selected = Selection(stack="decoder.cross_attn", layer=1, head=2)
     app.session_state[boxes.SOURCE] = "This one has a selection."

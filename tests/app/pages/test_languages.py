@@ -1,6 +1,6 @@
 """Texts in rare states, in a pseudo-language, which is one more catalogue: every text must come from it.
 
-``test_pages.py`` walks through every page, view and control in it.
+``test_pages.py`` walks through every page, view, control and model in it.
 """
 
 import pytest
@@ -9,7 +9,6 @@ from tests import pseudo
 from tests.app.pages.words import shown_texts, untranslated
 from tests.app.support import enter
 
-UNTRAINED = "untrained-16x2-enc1-dec1-ff32"
 BAD_TEXTS = ("", "word " * 2000, "qxzjkv " * 120)
 BAD_LINK = {
     **{"layer": "99", "head": "x", "stack": "none", "order": "none", "limit": "a", "combine": "2", "view": "none"},
@@ -29,8 +28,3 @@ def test_remarks_on_a_link_are_translated(in_brackets):
     assert not [item for item in untranslated(app) if item[0] != "text"]  # remarks quote the link
     (lines,) = [text for kind, _, text in shown_texts(app) if kind == "text" and "\n" in text]
     assert all("⟦" in line for line in lines.splitlines())
-
-
-@pytest.mark.parametrize("page", ["see/attention", "see/positions", "understand/block"])
-def test_texts_about_an_untrained_model_are_translated(in_brackets, page):
-    assert not untranslated(in_brackets(page, model=UNTRAINED))

@@ -68,9 +68,10 @@ def computed():
         threading.setprofile(None)
 
 
+@pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.full)], ids=["together", "each"])
 @pytest.mark.parametrize(("page", "view"), EVERY_VIEW)
-def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in_brackets, page, view):
-    """With every control at each of its ends, every option of a switch, and the content of every popover."""
+def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in_brackets, page, view, together):
+    """With all controls at each of their ends, all options of switches, and the content of all popovers."""
     key, views = VIEWS.get(page, ("", [""]))
     is_first = view == views[0]
     with computed() as found:
@@ -85,7 +86,7 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
         app.session_state[name] = True
     missing += untranslated(app.run())
     wanted = [one for one in (controls(app) if is_first else wanted) if one[1] != key]
-    for _ in moved(app, wanted):
+    for _ in moved(app, wanted, together=together):
         missing += untranslated(app)
     assert shows_something(app)
     link = address_of(app)
