@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import address_of, ignored
+from tests.app.support import address_of, ignored, open_page
 from visformer.app.pages import map as page
 from visformer.web.places.cell import cell
 from visformer.web.places.message import pack_place
@@ -34,9 +34,9 @@ def test_a_link_opens_the_place_and_keeps_it_in_the_address(new_app, drawn, zoom
     assert not ignored(app)
     app.run()
     assert drawn[-1][1]["zoom"] == zoom
-    app.switch_page("pages/see/tokens.py").run()
-    app.switch_page("pages/see/map.py").run()
-    assert drawn[-1][1]["zoom"] == "", "a page opens as a whole"
+    if zoom == CELL:
+        open_page(open_page(app, "see/tokens"), "see/map")
+        assert drawn[-1][1]["zoom"] == "", "a page opens as a whole"
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,20 @@ def test_only_a_cell_has_queries_and_keys_computed(new_app, drawn, monkeypatch):
     assert header["cell"]["weight"] == pytest.approx(float(whole["decoder.1.cross_attn.pattern"].value[2, 1, 3]))
 
 
-@pytest.mark.parametrize("model", ["", "mini-gpt"])
+WAYS = [
+    ("", "block", {"block_layer": "2"}),
+    (".ffn", "block", {"block_layer": "2", "block_part_decoder": "ffn"}),
+    (".self_attn", "attention", {"stack": "decoder", "layer": "2"}),
+    (".self_attn.3", "head", {"stack": "decoder", "layer": "2", "head": "3"}),
+    (".self_attn.3.4.2", "head", {"stack": "decoder", "layer": "2", "head": "3", "query": "4"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("place", "name", "wanted"),
-    [
-        ("", "block", {"block_layer": "2"}),
-        (".ffn", "block", {"block_layer": "2", "block_part_decoder": "ffn"}),
-        (".self_attn", "attention", {"stack": "decoder", "layer": "2"}),
-        (".self_attn.3", "head", {"stack": "decoder", "layer": "2", "head": "3"}),
-        (".self_attn.3.4.2", "head", {"stack": "decoder", "layer": "2", "head": "3", "query": "4"}),
-    ],
+    ("model", "place", "name", "wanted"),
+    [("", *way) for way in WAYS]
+    + [pytest.param("mini-gpt", *way, marks=pytest.mark.full) for way in WAYS[:-1]]
+    + [("mini-gpt", *WAYS[-1])],
 )
 def test_a_place_leads_to_the_page_that_shows_it(new_app, drawn, model, place, name, wanted):
     new_app(page="see/map", zoom=f"decoder.2{place}", model=model)
