@@ -1,7 +1,5 @@
 """The question to the room in a lesson's step: every mistake has its line, and what a model lacks is found."""
 
-import pytest
-
 import visformer as vf
 from tests.app.lessons.test_lesson_file import faults_of, lesson_of
 from visformer.app.lessons import lesson_file
@@ -35,41 +33,31 @@ def test_a_step_with_a_question_keeps_its_sentence():
     assert lesson_of(LESSON.format("{}").replace("    guess: {}\n", "")).steps[0].fits_any
 
 
-@pytest.mark.parametrize(
-    ("guess", "fault"),
-    [
-        ("{kind: mood}", "line 7: kind: mood: choose one of head, model, next."),
-        ("{word: first}", "line 7: word: first: expected a whole number of at least 1."),
-        ("{word: 0}", "line 7: word: 0: expected a whole number of at least 1."),
-        ("{layer: -1}", "line 7: layer: -1: expected a whole number of at least 1."),
-        ("{stack: middle}", "line 7: stack: middle: choose one of encoder, decoder, cross."),
-        (
-            "{name: Ana}",
-            "line 7: name: there is no such name here: choose one of head, kind, layer, stack, word.",
-        ),
-        ("{word: [1]}", "line 7: word: expected a text here."),
-        ("next", "line 7: guess: expected lines of the form name: value here."),
-    ],
-)
-def test_a_mistake_has_its_line_and_a_remedy(guess, fault):
-    assert faults_of(LESSON.format(guess)) == [fault]
+def test_a_mistake_has_its_line_and_a_remedy():
+    for guess, fault in (
+        ("{kind: mood}", "kind: mood: choose one of head, model, next."),
+        ("{word: first}", "word: first: expected a whole number of at least 1."),
+        ("{word: 0}", "word: 0: expected a whole number of at least 1."),
+        ("{layer: -1}", "layer: -1: expected a whole number of at least 1."),
+        ("{stack: middle}", "stack: middle: choose one of encoder, decoder, cross."),
+        ("{name: Ana}", "name: there is no such name here: choose one of head, kind, layer, stack, word."),
+        ("{word: [1]}", "word: expected a text here."),
+        ("next", "guess: expected lines of the form name: value here."),
+    ):
+        assert faults_of(LESSON.format(guess)) == [f"line 7: {fault}"]
 
 
-@pytest.mark.parametrize(
-    ("guess", "why"),
-    [
-        ("{word: 3}", None),
-        ("{kind: next, word: 6}", None),
-        ("{word: 7}", "line 4: word: 7: the words that read here are 1 to 6."),
-        ("{head: 9}", "line 4: head: 9: the heads of a layer are 1 to 8."),
-        ("{layer: 4}", "line 4: layer: 4: the layers of this attention are 1–3."),
-    ],
-)
-def test_what_a_model_lacks_is_found(guess, why):
-    lesson = lesson_of(LESSON.format(guess))
+def test_what_a_model_lacks_is_found():
     trace = vf.load("en-zh").trace("I went to Northeastern University.")
-    faults = lesson_file.check_against_model(lesson, lambda state: trace)
-    assert [fault.localized(str) for fault in faults] == ([why] if why else [])
+    for guess, missing in (
+        ("{word: 3}", []),
+        ("{kind: next, word: 6}", []),
+        ("{word: 7}", ["line 4: word: 7: the words that read here are 1 to 6."]),
+        ("{head: 9}", ["line 4: head: 9: the heads of a layer are 1 to 8."]),
+        ("{layer: 4}", ["line 4: layer: 4: the layers of this attention are 1–3."]),
+    ):
+        faults = lesson_file.check_against_model(lesson_of(LESSON.format(guess)), lambda state: trace)
+        assert [fault.localized(str) for fault in faults] == missing, guess
 
 
 def test_an_encoder_says_nothing_next():

@@ -10,7 +10,6 @@ import streamlit
 import zxingcpp
 
 from tests.app.support import (
-    PAGES,
     VIEWS,
     address,
     address_of,
@@ -53,15 +52,6 @@ def page_of(app):
 # Captions -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", ["", *PAGES])
-def test_every_page_has_a_caption(new_app, page):
-    shown = presented(new_app(page=page))
-    assert bool(shown["caption"]) == (page != "see/map"), "the whole model has a line of its own"
-    own_numbers = page in ("understand/lab", "measure/atlas", "measure/learning")
-    assert bool(shown["sentence"]) != own_numbers
-    assert not shown["guided"]
-
-
 def test_the_sentence_and_its_translation_are_one_line(new_app):
     assert presented(new_app(text="I like cats."))["sentence"] == "I like cats.    Translation: 我喜欢猫。"
 
@@ -73,20 +63,17 @@ def written(cell):
     return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
 
 
-@pytest.mark.parametrize(
-    ("where", "titles"),
-    [
+def test_a_presentation_draws_the_tables_of_a_page_whole_and_with_their_titles(new_app):
+    for where, titles in (
         ({"page": "see/tokens", "text": "A visualisation."}, ["The tokens and their ids", "How letters are merged"]),
         ({"page": "understand/block", "block_view": "parts"}, ["Who talks to whom"]),
-    ],
-)
-def test_a_presentation_draws_the_tables_of_a_page_whole_and_with_their_titles(new_app, where, titles):
-    app = new_app(**where)
-    shown = presented(app)["tables"]
-    assert [table["title"] for table in shown] == titles
-    for table, drawn in zip(shown, app.dataframe, strict=True):
-        assert table["columns"] == [*drawn.value.columns]
-        assert table["rows"] == [[*map(written, row)] for row in drawn.value.itertuples(index=False)]
+    ):
+        app = new_app(**where)
+        shown = presented(app)["tables"]
+        assert [table["title"] for table in shown] == titles
+        for table, drawn in zip(shown, app.dataframe, strict=True):
+            assert table["columns"] == [*drawn.value.columns]
+            assert table["rows"] == [[*map(written, row)] for row in drawn.value.itertuples(index=False)]
 
 
 def test_a_presentation_draws_the_inputs_of_an_example_that_cannot_be_computed(new_app):
@@ -187,27 +174,26 @@ def qr_code(app, *, url=ADDRESS):
         return presenting.code()
 
 
-@pytest.mark.parametrize("url", [f"{ADDRESS}/masks", ADDRESS, f"{ADDRESS}/"])
-def test_the_qr_code_contains_the_address(new_app, url):
-    code = qr_code(new_app(page="see/masks", masks_view="scores", text="我喜欢猫。"), url=url)
+def test_the_qr_code_contains_the_address(new_app):
+    app = new_app(page="see/masks", masks_view="scores", text="我喜欢猫。")
     expected = f"{ADDRESS}/masks?v=2&text=%E6%88%91%E5%96%9C%E6%AC%A2%E7%8C%AB%E3%80%82&masks_view=scores"
-    assert decoded(code) == code["address"] == expected
-    assert code["hint"] == ""
+    for url in (f"{ADDRESS}/masks", ADDRESS, f"{ADDRESS}/"):
+        code = qr_code(app, url=url)
+        assert decoded(code) == code["address"] == expected, url
+        assert code["hint"] == ""
 
 
-@pytest.mark.parametrize(
-    ("url", "instead"),
-    [
+def test_an_address_that_no_phone_can_open_has_a_hint_with_the_port_of_this_server(new_app):
+    app = new_app()
+    for url, instead in (
         ("http://localhost:8600", "http://192.168.1.20:8600,"),
         ("http://127.0.0.1:8501", "http://192.168.1.20:8501,"),
         ("https://[::1]:443", "https://192.168.1.20:443,"),
         ("http://localhost", "http://192.168.1.20,"),
-    ],
-)
-def test_an_address_that_no_phone_can_open_has_a_hint_with_the_port_of_this_server(new_app, url, instead):
-    hint = qr_code(new_app(), url=url)["hint"]
-    assert "Only this computer" in hint
-    assert f"such as {instead}" in hint
+    ):
+        hint = qr_code(app, url=url)["hint"]
+        assert "Only this computer" in hint, url
+        assert f"such as {instead}" in hint
 
 
 def test_an_address_too_long_for_a_qr_code_has_a_hint(new_app):

@@ -29,13 +29,8 @@ def test_one_visitor_too_many_gets_an_error_and_is_admitted_later(new_app, monke
     app.button(key="try_again").click().run()
     assert picture_components(app)
     assert app.text_input
-
-
-def test_admitted_visitors_stay_admitted(new_app, monkeypatch):
-    app = new_app()
-    monkeypatch.setattr(limits, "SESSIONS", 2)
-    monkeypatch.setattr(capacity, "count", lambda: 3)
-    assert picture_components(app.run())
+    set_visitors(monkeypatch, 3)
+    assert picture_components(app.run()), "who was admitted stays"
 
 
 @pytest.fixture
@@ -58,7 +53,7 @@ def draw(admission, most, begin, waits=nullcontext):
         with capacity.drawing(), capacity.drawing():
             most.append(drawn(admission))
             with waits():
-                begin.wait(20)
+                begin.wait(60)
             assert capacity.is_drawing()
         assert not capacity.is_drawing()
 
@@ -70,12 +65,10 @@ def draw(admission, most, begin, waits=nullcontext):
 def test_no_more_pages_are_drawn_at_a_time_than_there_are_places(admission):
     begun, go_on = [], threading.Event()
     threads = [draw(admission, begun, go_on) for _ in range(5)]
-    until(lambda: len(begun) == 2)
-    time.sleep(0.05)
-    assert len(begun) == 2
+    until(lambda: len(admission._waiting) == 3 and len(begun) == 2)
     go_on.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert len(begun) == 5 and max(begun) == 2 and drawn(admission) == 0
 
 
@@ -85,7 +78,7 @@ def test_a_page_that_waits_keeps_no_other_from_being_drawn(admission):
     until(lambda: len(begun) == 5)
     go_on.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert drawn(admission) == 0
 
 
@@ -114,7 +107,7 @@ def test_whoever_has_used_the_server_least_lately_draws_first(admission):
         def page(session=session):
             with_place = admission.draw(session)
             order.append(session)
-            go_on.wait(20)
+            go_on.wait(60)
             with_place()
 
         threads.append(threading.Thread(target=page))
@@ -125,14 +118,14 @@ def test_whoever_has_used_the_server_least_lately_draws_first(admission):
         until(lambda expected=expected: order[-1:] == [expected])
     go_on.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert order == ["new", "modest", "greedy"]
 
 
-def test_pages_delay_no_sentence_and_are_charged(admission):
+def test_pages_delay_no_sentence_and_are_charged(admission, clock):
     places = [admission.draw("mine"), admission.draw("mine")]
     assert admission.run("key", lambda: "at once", on_wait=lambda ahead: None, session="mine") == "at once"
-    time.sleep(0.02)
-    for drawn_one in places:
-        drawn_one()
-    assert admission._recent.at(time.perf_counter())["mine"] > 0.03
+    clock.now += 3
+    for give_back in places:
+        give_back()
+    assert admission._recent.at(clock.now) == {"mine": 6}

@@ -1,6 +1,5 @@
 """The page that is served before the script has run, with Streamlit's own files."""
 
-import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
@@ -11,24 +10,21 @@ from visformer.app.streamlit_private.first_page import FirstPage
 CLIENT = TestClient(Starlette(routes=create_streamlit_static_assets_routes(""), middleware=[Middleware(FirstPage)]))
 
 
-@pytest.mark.parametrize(
-    ("path", "preferred", "lang"),
-    [
+def test_the_first_page_has_the_visitors_language():
+    for path, preferred, lang in (
         ("/", "zh-TW,zh;q=0.9,en;q=0.8", "zh"),
         ("/masks", "zh-HK", "zh"),
         ("/?lang=en", "zh-CN", "en"),
         ("/?lang=zh&text=a", "en-GB,en;q=0.9", "zh"),
         ("/?lang=fr", "fr", "en"),
         ("/?lang=%3Cb%3E", "", "en"),
-    ],
-)
-def test_the_first_page_has_the_visitors_language(path, preferred, lang):
-    response = CLIENT.get(path, headers={"accept-language": preferred})
-    assert response.status_code == 200
-    assert f'<html lang="{lang}">' in response.text
-    assert "<title>Visformer</title>" in response.text
-    assert int(response.headers["content-length"]) == len(response.content)
-    assert "etag" not in response.headers
+    ):
+        response = CLIENT.get(path, headers={"accept-language": preferred})
+        assert response.status_code == 200
+        assert f'<html lang="{lang}">' in response.text, (path, preferred)
+        assert "<title>Visformer</title>" in response.text
+        assert int(response.headers["content-length"]) == len(response.content), path
+        assert "etag" not in response.headers
 
 
 def test_a_head_request_gets_the_length_without_the_page():

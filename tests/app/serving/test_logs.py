@@ -69,7 +69,7 @@ def test_only_the_path_of_a_request_is_logged(log):
     assert MARKER not in text
 
 
-@pytest.mark.parametrize("path", ["/_stcore/upload_file/", "/media/"])
-def test_names_of_sessions_and_files_are_not_logged(log, path):
-    text = log("uvicorn.access", '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204)
-    assert f'"PUT {path} HTTP/1.1" 204' in text
+def test_names_of_sessions_and_files_are_not_logged(log):
+    for path in ("/_stcore/upload_file/", "/media/"):
+        text = log("uvicorn.access", '%s - "%s %s HTTP/%s" %d', "::1", "PUT", f"{path}abc/def?x", "1.1", 204)
+        assert f'"PUT {path} HTTP/1.1" 204' in text

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.adapters.huggingface.local_hub import LocalHub
 from tests.app.serving.support import cannot_start
 from tests.app.support import button, captions, texts
+from tests.waiting import until
 from visformer.adapters.huggingface import files
 from visformer.adapters.huggingface.fetch import BROKE_OFF
 from visformer.adapters.huggingface.files import Files, helpful, require_room
@@ -52,21 +52,15 @@ def hub(folder, tmp_path, monkeypatch):
     model_downloads.download_of.clear()
 
 
-def wait_for(download, *phases, seconds=40):
-    end = time.monotonic() + seconds
-    while download.phase not in phases:
-        assert time.monotonic() < end, f"still {download.phase} ({download.error})"
-        time.sleep(0.02)
+def wait_for(download, *phases, seconds=60):
+    until(lambda: download.phase in phases, seconds=seconds)
     return download
 
 
-def wait_until_midway(download, *, seconds=40):
+def wait_until_midway(download):
     """Wait until part of the weights has arrived, and the gate holds back the rest."""
-    end = time.monotonic() + seconds
-    while download.done < 200_000:
-        assert download.phase is Phase.RUNNING and time.monotonic() < end, download.error
-        time.sleep(0.02)
-    assert download.done < download.total
+    until(lambda: download.done >= 200_000 or download.phase is not Phase.RUNNING)
+    assert 200_000 <= download.done < download.total, download.error
 
 
 def size_of(folder):
@@ -93,6 +87,8 @@ def test_several_visitors_share_one_download_into_the_cache(hub):
         download.start(visitor)
     wait_until_midway(download)
     assert not files.is_here(NAME), "config and tokenizer are here, the weights are not"
+    download.cancel("b")
+    assert (download.is_wanted_by("b"), download.is_wanted_by("a")) == (False, True)
     hub.gate.set()
     wait_for(download, Phase.HERE)
     assert download.done == download.total
@@ -109,16 +105,12 @@ def test_several_visitors_share_one_download_into_the_cache(hub):
 def test_a_download_stops_when_the_last_visitor_cancels(hub):
     hub.gate.clear()
     download = wait_for(Download(NAME), Phase.OFFERED)
-    download.start("a")
-    download.start("b")
+    for visitor in ("a", "b"):
+        download.start(visitor)
     wait_until_midway(download)
-    download.cancel("a")
-    time.sleep(0.3)
-    assert download.phase is Phase.RUNNING and not download.is_wanted_by("a") and download.is_wanted_by("b")
-    began = time.monotonic()
-    download.cancel("b")
-    wait_for(download, Phase.OFFERED)
-    assert time.monotonic() - began < 5, "although the hub sends nothing meanwhile"
+    for visitor in ("a", "b"):
+        download.cancel(visitor)
+    wait_for(download, Phase.OFFERED, seconds=25)  # the hub sends nothing for 30
     assert download.error is None and not files.is_here(NAME)
     assert cached("*.incomplete") == []
     hub.gate.set()
@@ -137,17 +129,14 @@ def error_of(name=NAME):
     return str(download.error)
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "message"),
-    [
+def test_a_refusal_of_the_hub_is_explained(hub):
+    for status, code, message in (
         (403, "GatedRepo", r"is gated on the hub .*: accept its terms there and log in"),
         (401, "RepoNotFound", r"does not know it"),
         (500, "Sorry", r"does not report the size of .* \(.*500"),
-    ],
-)
-def test_a_refusal_of_the_hub_is_explained(hub, status, code, message):
-    hub.refused[NAME] = (status, code)
-    assert re.search(message, error_of())
+    ):
+        hub.refused[NAME] = (status, code)
+        assert re.search(message, error_of()), code
 
 
 @pytest.mark.usefixtures("hub")
@@ -193,21 +182,21 @@ def test_a_download_without_memory_for_a_thread_fails_and_can_be_retried(hub, mo
     wait_for(download, Phase.OFFERED)
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [(["/nowhere/python"], "No such file"), ([sys.executable, "-c", "print('a warning')"], "Expecting value")],
-)
-def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, monkeypatch, command, message):
+def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, monkeypatch):
     download = wait_for(Download(NAME), Phase.OFFERED)
-    with monkeypatch.context() as patch:
-        start = subprocess.Popen
-        patch.setattr(subprocess, "Popen", lambda _, **named: start(command, **named))
-        download.start("a")
-        wait_for(download, Phase.FAILED)
+    start = subprocess.Popen
+    for command, message in (
+        (["/nowhere/python"], "No such file"),
+        ([sys.executable, "-c", "print('a warning')"], "Expecting value"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", lambda _, command=command, **named: start(command, **named))
+            download.start("a")
+            wait_for(download, Phase.FAILED)
         assert message in str(download.error)
         assert download not in model_downloads._RESERVED
-    download.ask_again()
-    wait_for(download, Phase.OFFERED)
+        download.ask_again()
+        wait_for(download, Phase.OFFERED)
     download.start("a")
     wait_for(download, Phase.HERE)
 

@@ -1,10 +1,10 @@
 """Runs of trainings: few at a time, in turn, until they are over or nobody watches; a killed process ends them."""
 
-import time
 from functools import partial
 
 import pytest
 
+from tests.waiting import until
 from visformer.adapters.learning.recipe import Recipe
 from visformer.app.serving.trainings import process, runs
 from visformer.app.serving.trainings.runs import Runs
@@ -33,13 +33,6 @@ def started():
     yield own
     for run in list(own._runs.values()):
         own._end(run)
-
-
-def until(is_so):
-    end = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_run_is_found_by_its_owner_and_recipes_alone(started):

@@ -10,8 +10,8 @@ from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.adapters.test_history import trained_in
 from tests.app.support import (
-    PAGES,
     address_of,
+    here,
     ignored,
     open_page,
     picture_components,
@@ -20,6 +20,7 @@ from tests.app.support import (
 )
 from visformer.app.serving import models
 from visformer.app.session import url_state
+from visformer.pictures.registry.picture import pages
 
 SENTENCE = "I like cats."
 
@@ -78,24 +79,48 @@ def test_a_link_opens_a_moment_and_a_moment_has_an_address(new_app):
     assert "−ln p" in figures.help and "BLEU" in figures.help and "alignment error rate" in figures.help
 
 
-@pytest.mark.parametrize("model", ["en-zh@99", "untrained-64x2-enc1-dec1-ff64-seed1@3", "nothing@1"])
-def test_a_link_to_a_moment_that_does_not_exist_is_remarked_on(new_app, model):
-    app = new_app(text=SENTENCE, model=model)
-    assert not app.exception
-    assert [line.partition(":")[0] for line in ignored(app)] == [f"model={model}"]
-    assert app.selectbox(key="model").value == "en-zh"
+def test_a_link_to_a_moment_that_does_not_exist_is_remarked_on(new_app):
+    for model in ("en-zh@99", "untrained-64x2-enc1-dec1-ff64-seed1@3", "nothing@1"):
+        app = new_app(text=SENTENCE, model=model)
+        assert not app.exception, model
+        assert [line.partition(":")[0] for line in ignored(app)] == [f"model={model}"]
+        assert app.selectbox(key="model").value == "en-zh", model
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_shows_a_moment(new_app, page):
-    app = new_app(page=page, text=SENTENCE, model="en-zh@6")
-    assert not app.exception
-    assert app.selectbox(key="model").value == "en-zh@6"
-    assert (
-        (slider(app) is None)
-        == (toggle(app) is None)
-        == (page in ("understand/lab", "measure/learning", "measure/atlas"))
-    )
+PLACES = {
+    "attention": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},  # of start.json
+    "": {"where": "model"},
+    "tokens": {"where": "tokens"},
+    "positions": {"where": "position"},
+    "embedding": {"where": "embedding"},
+    "masks": {"where": "masks"},
+    "head": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
+    "decoding": {"where": "output"},
+    "lab": {"where": None},
+    "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "learning": {"where": None},
+    "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
+    "atlas": {"where": None},
+}
+"""Where in the model each page is, as the side bar draws it."""
+
+
+def test_every_page_shows_the_moment_its_place_in_the_model_and_a_caption(new_app):
+    app = new_app(text=SENTENCE, model="en-zh@6")
+    assert {*PLACES} == {*pages()}
+    for name, place in PLACES.items():
+        open_page(app, pages()[name].path.removeprefix("pages/").removesuffix(".py"))
+        assert app.selectbox(key="model").value == "en-zh@6", name
+        has_none = name in ("lab", "learning", "atlas")
+        assert (slider(app) is None) == (toggle(app) is None) == has_none, name
+        assert here(app)["here"] == place, name
+        assert here(app)["stacks"]["decoder"]["n_layers"] == 3, name
+        shown = presented(app)
+        assert bool(shown["caption"]) == (name != ""), "the whole model has a line of its own"
+        assert bool(shown["sentence"]) != has_none, name
+        assert not shown["guided"], name
 
 
 def test_a_decoder_has_a_history_too_and_a_model_without_one_no_switch(new_app):

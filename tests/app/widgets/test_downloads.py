@@ -1,6 +1,6 @@
 """The export of a page: nothing is made while it is closed; open, it offers the formats of each picture."""
 
-import time
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -89,25 +89,25 @@ def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(ne
     assert open_export(new_app(page="understand/decoding")) == [*formats("figure"), *formats("panels")]
 
 
-@pytest.mark.parametrize(
-    ("view", "file"), [("heatmap", "cross-L3-H2"), ("layer", "cross-L3-H2"), ("arcs", "cross-L3-H2-arcs")]
-)
-def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch, view, file):
+def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
     drawn, names = [], []
-    monkeypatch.setattr(downloads, "file_of", lambda name, kind, what, how: drawn.append(how))
+    monkeypatch.setattr(downloads, "file_of", lambda name, kind, what, how: drawn.append(how.view))
     monkeypatch.setattr(downloads, "made", lambda make, **_: make() or b"")
     monkeypatch.setattr(streamlit, "download_button", lambda label, data, name, *_, **__: names.append(name))
-    open_export(new_app(stack="cross", layer="3", head="2", view=view), "attention")
-    assert {how.view for how in drawn} == {"arcs" if view == "arcs" else "heatmap"}
-    assert names[:2] == [f"en-zh-{file}.svg", "en-zh-attention.html"]
+    for view, viewed, file in (
+        ("heatmap", "heatmap", "cross-L3-H2"),
+        ("layer", "heatmap", "cross-L3-H2"),
+        ("arcs", "arcs", "cross-L3-H2-arcs"),
+    ):
+        drawn.clear(), names.clear()
+        open_export(new_app(stack="cross", layer="3", head="2", view=view), "attention")
+        assert {*drawn} == {viewed}, view
+        assert names[:2] == [f"en-zh-{file}.svg", "en-zh-attention.html"], view
 
 
-@pytest.mark.parametrize(
-    ("page", "link"),
-    [("see/positions", {}), ("understand/decoding", {"decoding_view": "beams"})],
-)
-def test_curves_and_trees_can_be_exported(new_app, page, link):
-    assert open_export(new_app(page=page, **link)) == formats("figure")
+def test_curves_and_trees_can_be_exported(new_app):
+    for where in ({"page": "see/positions"}, {"page": "understand/decoding", "decoding_view": "beams"}):
+        assert open_export(new_app(**where)) == formats("figure"), where
 
 
 def test_a_file_is_named_after_model_and_picture():
@@ -118,11 +118,11 @@ def test_a_file_is_named_after_model_and_picture():
         assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
 
 
-@pytest.mark.parametrize(("key", "about"), [("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")])
-def test_a_picture_is_described_by_model_and_sentence_unless_it_is_of_a_formula(monkeypatch, key, about):
+def test_a_picture_is_described_by_model_and_sentence_unless_it_is_of_a_formula(monkeypatch):
     monkeypatch.setattr(boxes, "model", lambda: None)
     monkeypatch.setattr(boxes, "source", lambda: "a b")
-    assert downloads._about(key) == about
+    for key, about in (("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")):
+        assert downloads._about(key) == about, key
 
 
 @pytest.fixture
@@ -166,5 +166,7 @@ def test_the_page_says_once_why_a_file_was_not_made(woken):
 def test_no_file_is_made_for_a_session_that_has_left(monkeypatch):
     monkeypatch.setattr(other_sessions, "is_connected", lambda session: False)
     monkeypatch.setattr(downloads, "ADMISSION", Admission(at_once=1))
+    has_been_told = threading.Event()
     with pytest.raises(BusyError, match="Nobody waits"):
-        downloads.made(lambda: time.sleep(0.8), key="a", place="attention")()
+        downloads.made(lambda: has_been_told.wait(60), key="a", place="attention")()
+    has_been_told.set()

@@ -3,32 +3,12 @@
 from dataclasses import fields, replace
 from urllib.parse import parse_qsl
 
-import pytest
-
-from tests.app.support import here, open_page
+from tests.app.support import here, texts
 from tests.support import tiny_translator
 from visformer.app.session import url_state
 from visformer.app.widgets import here as drawn
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
-
-PLACES = {
-    "attention": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},  # of start.json
-    "": {"where": "model"},
-    "tokens": {"where": "tokens"},
-    "positions": {"where": "position"},
-    "embedding": {"where": "embedding"},
-    "masks": {"where": "masks"},
-    "head": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
-    "decoding": {"where": "output"},
-    "lab": {"where": None},
-    "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "learning": {"where": None},
-    "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "atlas": {"where": None},
-}
 
 
 def script(name):
@@ -44,15 +24,6 @@ def test_links_leave_out_parts_of_a_selection():
     assert {field.name for field in fields(Selection)} >= drawn._PLACE
 
 
-def test_every_page_shows_its_place(new_app):
-    app = new_app()
-    assert {*PLACES} == {*pages()}
-    for name, place in PLACES.items():
-        open_page(app, script(name))
-        assert here(app)["here"] == place, name
-        assert here(app)["stacks"]["decoder"]["n_layers"] == 3
-
-
 def test_a_view_of_one_layer_shows_that_layer(new_app):
     app = new_app(page="understand/block", block_view="added", block_stack="decoder", block_layer="2")
     assert here(app)["here"] == {"where": "layer", "stack": "decoder", "kind": "self_attn", "layer": 1}
@@ -65,16 +36,14 @@ def test_the_selection_is_where_one_is(new_app):
     assert here(app)["here"] == {"where": "attention", "stack": "encoder", "kind": "self_attn", "layer": 1}
 
 
-@pytest.mark.parametrize(
-    ("zoom", "place"),
-    [
-        ("decoder.2", {"where": "layer", "stack": "decoder", "kind": None, "layer": 1}),
-        ("encoder.3.ffn", {"where": "attention", "stack": "encoder", "kind": "ffn", "layer": 2}),
-        ("decoder.3.cross_attn.4.2.1", {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2}),
-    ],
-)
-def test_a_place_of_the_whole_model_is_where_one_is(new_app, zoom, place):
-    assert here(new_app(page="see/map", v="2", zoom=zoom))["here"] == place
+def test_a_place_of_the_whole_model_is_where_one_is(new_app):
+    for zoom, where, stack, kind, layer in (
+        ("decoder.2", "layer", "decoder", None, 1),
+        ("encoder.3.ffn", "attention", "encoder", "ffn", 2),
+        ("decoder.3.cross_attn.4.2.1", "attention", "decoder", "cross_attn", 2),
+    ):
+        place = {"where": where, "stack": stack, "kind": kind, "layer": layer}
+        assert here(new_app(page="see/map", v="2", zoom=zoom))["here"] == place, zoom
 
 
 def test_links_open_each_part_in_the_state_of_the_page(new_app):
@@ -92,15 +61,13 @@ def test_links_open_each_part_in_the_state_of_the_page(new_app):
     assert (page, query) == ("block", {**common, "stack": "cross", "layer": "1", "head": "3", **added})
 
 
-@pytest.mark.parametrize(
-    "target", ["encoder.self_attn", "decoder.cross_attn", "encoder.ffn", "decoder.ffn", "decoder.tokens", "output"]
-)
-def test_a_link_is_taken_without_a_remark(new_app, target):
+def test_a_link_is_taken_without_a_remark(new_app):
     app = new_app()
-    page, query = link(app, target, "" if target in ("decoder.tokens", "output") else "3")
-    opened = new_app(page=script(page.strip("./")), **query)
-    assert here(opened)["here"].get("layer") in (2, None)
-    assert not [text.value for text in opened.text if "=" in text.value]
+    for target in ("encoder.self_attn", "decoder.cross_attn", "encoder.ffn", "decoder.ffn", "decoder.tokens", "output"):
+        page, query = link(app, target, "" if target in ("decoder.tokens", "output") else "3")
+        opened = new_app(page=script(page.strip("./")), **query)
+        assert here(opened)["here"].get("layer") in (2, None), target
+        assert not [text for text in texts(opened) if "=" in text], target
 
 
 def test_before_the_model_is_loaded_the_shipped_architecture_is_drawn(new_app, monkeypatch):

@@ -32,16 +32,13 @@ def test_a_list_holds_texts_and_pairs(chosen):
     assert len(bundled) == 10 and bundled[0][0].startswith("My sister")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_cannot_be_used_is_named(chosen):
+    for text, message in (
         ("the cat\n\n" + "cat " * 9, "Line 3 is too long: 9 tokens; at most 8"),
         ("the cat\ncat", "Line 2 is a single token"),
         ("a\tb\nthe cat\n" + "c " + "d" * limits.MAX_CHARACTERS, "Line 3 is too long"),
         ("the cat\n" * (limits.LISTED + 1), f"The list has {limits.LISTED + 1} sentences"),
         ("", "The list is empty"),
-    ],
-)
-def test_what_cannot_be_used_is_named(chosen, text, message):
-    with pytest.raises(TextError, match=message):
-        chosen(text)
+    ):
+        with pytest.raises(TextError, match=message):
+            chosen(text)
