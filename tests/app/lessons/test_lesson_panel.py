@@ -26,8 +26,8 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_OPENED
 from visformer.web.panels import Click
 
-SHIPPED_NAMES = (url_state.SHIPPED, url_state.SHORT, url_state.FAULTS)
-SHIPPED, SHORT = (lesson_file.load(name) for name in (url_state.SHIPPED, url_state.SHORT))
+SHIPPED_NAMES = tuple(lesson_file.offered({}))
+SHIPPED, SHORT, FAULTS = map(lesson_file.load, (url_state.SHIPPED, url_state.SHORT, url_state.FAULTS))
 NUMBERS = range(1, len(SHIPPED.steps) + 1)
 
 
@@ -202,16 +202,17 @@ def test_a_lesson_of_the_visitors_own_that_was_left_is_named_above_the_way_back(
     assert app.button(key="lesson_start_short").label == "Attention in three minutes"
 
 
-@pytest.mark.parametrize("own", ["", OWN])
-def test_your_own_sentence_is_in_the_box_which_gets_the_focus_once(new_app, own):
-    app = new_app(text=own)
-    click(app, "lesson_start")
-    open_step(app, 12)
-    click(at_the_end(app), "lesson_own_sentence")
-    asked = lambda: [one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("focus")]  # noqa: E731
-    assert asked() == [f'["source", "{own or EXAMPLES[0]}"]'.encode()]
-    app.run()
-    assert not asked()
+def test_your_own_sentence_is_in_the_box_which_gets_the_focus_once(new_app):
+    def asked(app):
+        return [one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("focus")]
+
+    for own in ("", OWN):
+        app = new_app(text=own)
+        click(app, "lesson_start")
+        click(at_the_end(app), "lesson_own_sentence")
+        assert asked(app) == [f'["source", "{own or EXAMPLES[0]}"]'.encode()]
+        app.run()
+        assert not asked(app)
 
 
 def at_the_end(app):
@@ -245,14 +246,14 @@ def test_the_card_leads_to_the_other_lesson(new_app):
     assert_shows(app, 1)
 
 
-@pytest.mark.parametrize(("key", "page"), [("lesson_explore", "decoding"), ("lesson_own_sentence", "")])
-def test_the_card_leads_out_of_the_lesson(new_app, key, page):
-    app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
-    click(app, key)
-    assert not is_open(app)
-    assert app.session_state["page"] == page
-    assert "lesson" not in address_of(app)
-    assert app.button(key="lesson_start").label == "Guided lesson", "a finished lesson has no step to go back to"
+def test_the_card_leads_out_of_the_lesson(new_app):
+    for key, page in (("lesson_explore", "decoding"), ("lesson_own_sentence", "")):
+        app = at_the_end(new_app(lesson=url_state.SHIPPED, step="12"))
+        click(app, key)
+        assert not is_open(app)
+        assert app.session_state["page"] == page
+        assert "lesson" not in address_of(app)
+        assert app.button(key="lesson_start").label == "Guided lesson", "a finished lesson has no step to go back to"
 
 
 def test_a_lesson_that_does_not_say_what_was_learnt_ends_all_the_same(new_app):
@@ -372,44 +373,39 @@ def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(
     assert not captions(app, "Translation and table are both right.")
 
 
-@pytest.mark.parametrize(
-    ("lesson", "language", "names"),
-    [
-        (url_state.SHIPPED, "en", ["from-text-to-translation.yaml", "from-text-to-translation-en.html"]),
-        (url_state.SHIPPED, "zh", ["from-text-to-translation.yaml", "from-text-to-translation-zh.html"]),
-        (lesson_file.pack(GOOD.encode()), "en", ["names.yaml", "names-en.html"]),
-        (
-            lesson_file.pack(GOOD.replace("{en: Names, zh: 名字}", "名字").encode()),
-            "zh",
-            ["lesson.yaml", "lesson-zh.html"],
-        ),
-    ],
-)
-def test_files_are_named_after_their_lesson(new_app, monkeypatch, lesson, language, names):
+def test_files_are_named_after_their_lesson(new_app, monkeypatch):
     files = []
     monkeypatch.setattr(lesson_menu.st, "download_button", lambda _label, _data, name, *_, **__: files.append(name))
-    app = new_app(lang=language, lesson=lesson, step="1")
-    app.session_state["lesson_menu"] = True
-    app.run()
-    every = [file for file in files if file.endswith((".yaml", f"-{language}.html"))]
-    shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in (".yaml", f"-{language}.html")]
-    assert every == [*shipped, *(name for name in names if name not in shipped)], "those of each lesson"
-    assert open_lesson.lesson_of(lesson).title_in(language) in texts(app)
-    (uploader,) = app.get("file_uploader")
-    assert "40 kB" in uploader.label
+    packed, chinese = (
+        lesson_file.pack(text.encode()) for text in (GOOD, GOOD.replace("{en: Names, zh: 名字}", "名字"))
+    )
+    for lesson, language, names in (
+        (url_state.SHIPPED, "en", []),
+        (url_state.SHIPPED, "zh", []),
+        (packed, "en", ["names.yaml", "names-en.html"]),
+        (chinese, "zh", ["lesson.yaml", "lesson-zh.html"]),
+    ):
+        app = new_app(lang=language, lesson=lesson, step="1")
+        app.session_state["lesson_menu"] = True
+        files.clear()
+        app.run()
+        every = [file for file in files if file.endswith((".yaml", f"-{language}.html"))]
+        shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in (".yaml", f"-{language}.html")]
+        assert every == [*shipped, *names], "those of each lesson"
+        assert open_lesson.lesson_of(lesson).title_in(language) in texts(app)
+        (uploader,) = app.get("file_uploader")
+        assert "40 kB" in uploader.label
 
 
-FAULTS = lesson_file.load(url_state.FAULTS)
-
-
-@pytest.mark.parametrize("number", range(1, len(FAULTS.steps) + 1))
-def test_every_step_of_the_lesson_on_faults_opens_with_its_model_and_without_remarks(new_app, number):
-    app, step = new_app(lesson=url_state.FAULTS, step=str(number)), FAULTS.steps[number - 1]
-    assert not app.exception and not app.error
-    assert app.session_state["remarks"] == []
-    assert (app.session_state["page"], app.session_state[boxes.MODEL]) == (step.state.page, f"broken-{number}")
-    assert {step.text(name, "en") for name in ("title", "say", "try")} <= {*texts(app)}
-    assert not {*step.hints_in("en"), step.answer_in("en")} & {*texts(app)}, "they open one after another"
+def test_every_step_of_the_lesson_on_faults_opens_with_its_model_and_without_remarks(new_app):
+    app = new_app(lesson=url_state.FAULTS, step="1")
+    for number, step in enumerate(FAULTS.steps, 1):
+        open_step(app, number)
+        assert not app.error, number
+        assert app.session_state["remarks"] == [], number
+        assert (app.session_state["page"], app.session_state[boxes.MODEL]) == (step.state.page, f"broken-{number}")
+        assert {step.text(name, "en") for name in ("title", "say", "try")} <= {*texts(app)}, number
+        assert not {*step.hints_in("en"), step.answer_in("en")} & {*texts(app)}, "they open one after another"
 
 
 def test_hints_open_one_after_another_and_the_answer_in_their_place(new_app):

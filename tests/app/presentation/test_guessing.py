@@ -27,15 +27,6 @@ steps:
 
 
 @pytest.fixture
-def own_rooms(monkeypatch):
-    own = rooms.Rooms(lambda session: session != "gone")
-    monkeypatch.setattr(following, "ROOMS", own)
-    monkeypatch.setattr(following, "wake", list)
-    monkeypatch.setattr(following, "_start_checks", lambda: None)
-    return own
-
-
-@pytest.fixture
 def presenter(new_app, own_rooms):
     app = new_app(text=SENTENCE, stack="cross", layer="3", head="3")
     app.session_state["room"] = own_rooms.open(SESSION)
@@ -124,8 +115,18 @@ def test_a_phone_with_a_question_computes_nothing(presenter, phone, monkeypatch)
     tap(phone("one"), 2)
 
 
-@pytest.mark.parametrize("kind", ["head", "model", "next"])
-@pytest.mark.parametrize("model", ["en-zh", "mini-gpt"])
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("head", "en-zh"),
+        ("model", "mini-gpt"),
+        ("next", "en-zh"),
+        *(
+            pytest.param(*row, marks=pytest.mark.full)
+            for row in (("head", "mini-gpt"), ("model", "en-zh"), ("next", "mini-gpt"))
+        ),
+    ],
+)
 def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypatch, kind, model):
     presenter.selectbox(key=boxes.MODEL).set_value(model).run()
     ask(presenter, kind)

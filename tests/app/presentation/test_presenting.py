@@ -206,16 +206,6 @@ def test_an_address_too_long_for_a_qr_code_has_a_hint(new_app):
 
 
 @pytest.fixture
-def own_rooms(monkeypatch):
-    """Rooms in which every session but "gone" is connected; a test reruns sessions and closes rooms itself."""
-    own = rooms.Rooms(lambda session: session != "gone")
-    monkeypatch.setattr(following, "ROOMS", own)
-    monkeypatch.setattr(following, "wake", list)
-    monkeypatch.setattr(following, "_start_checks", lambda: None)
-    return own
-
-
-@pytest.fixture
 def presenter(new_app, own_rooms):
     app = new_app(page="see/masks", masks_view="scores", text="I like cats.")
     app.session_state["room"] = own_rooms.open(SESSION)

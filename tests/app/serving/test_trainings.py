@@ -1,10 +1,12 @@
 """Runs of trainings: few at a time, in turn, until they are over or nobody watches; a killed process ends them."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from tests.waiting import until
+from visformer.adapters.learning import training
 from visformer.adapters.learning.recipe import Recipe
 from visformer.app.serving.trainings import process, runs
 from visformer.app.serving.trainings.runs import Runs
@@ -13,7 +15,7 @@ from visformer.system import limits
 
 
 class Here:
-    """Trains in this process, with a step that takes no time but is counted."""
+    """The process that trains is this one."""
 
     pids = ()
     fails = False
@@ -24,9 +26,32 @@ class Here:
         return what(*given)
 
 
+class Training:
+    """A training whose steps take no time, but are counted."""
+
+    sight = ()
+
+    def __init__(self, recipe):
+        self.recipe, self.step = recipe, 0
+
+    @property
+    def is_over(self):
+        return self.step >= self.recipe.about.steps
+
+    def advance(self):
+        self.step += 1
+
+    def moment(self):
+        return SimpleNamespace(step=self.step)
+
+    def weights(self):
+        return {"output.weight": self.step}
+
+
 @pytest.fixture
-def started():
+def started(monkeypatch):
     """Start runs, which end with the test."""
+    monkeypatch.setattr(training, "Training", Training)
     here = Here()
     own = Runs(lambda: here)
     own.here = here
@@ -55,12 +80,12 @@ def test_only_so_many_run_at_a_time(started):
         started.start(f"visitor {number}", [Recipe("sort")], session="", speed=20)
     with pytest.raises(BusyError, match="4 models are being trained"):
         started.start("one more", [Recipe("sort")], session="")
-    started.pause(started.last("visitor 0"))
-    until(lambda: started.last("visitor 0").state == "paused" or started.last("visitor 0").moments)
-    started.pause(started.last("visitor 0"))
+    first = started.last("visitor 0")
+    until(lambda: first.state == "playing")
+    started.pause(first)
     started.start("one more", [Recipe("sort")], session="", speed=20)
     with pytest.raises(BusyError, match="4 models are being trained"):
-        started.play(started.last("visitor 0"))
+        started.play(first)
 
 
 def test_only_so_many_are_kept(started):
@@ -74,21 +99,20 @@ def test_only_so_many_are_kept(started):
 
 
 def test_a_run_that_nobody_watches_pauses(started, monkeypatch):
-    monkeypatch.setattr(runs, "_PATIENCE", 0.3)
+    monkeypatch.setattr(runs, "_PATIENCE", 0.05)
     run = started.start("me", [Recipe("sort")], session="", speed=20)
     until(lambda: run.state == "paused")
     assert run.moments[0]
 
 
-def test_a_run_ends_by_itself_with_its_weights(started, monkeypatch):
-    monkeypatch.setattr(runs, "_PATIENCE", 60)
+def test_a_run_ends_by_itself_with_its_weights(started):
     run = started.start("me", [Recipe("sort")], session="")
     until(lambda: run.state == "over")
     steps = [moment.step for moment in run.moments[0]]
     assert steps == [*range(0, 301, 4)]
     name = Recipe("sort").name
     assert started.models("me") == (name,)
-    assert set(started.weights(name)) > {"output.weight"}
+    assert started.weights(name) == {"output.weight": 300}
     assert started.weights(Recipe("copy").name) is None
     until(lambda: not process._TRAININGS)
 

@@ -46,8 +46,8 @@ def here(folder):
 
 @pytest.fixture(scope="module")
 def pool(folder):
-    """Two processes with torch and a small model; no test ends one, as the next takes seconds to start."""
-    pool = WorkerPool(str(folder), 2)
+    """A process with torch and a small model; no test ends it, as the next takes seconds to start."""
+    pool = WorkerPool(str(folder), 1)
     yield pool
     pool.close()
 
@@ -109,12 +109,10 @@ def test_decodings_equal_those_of_this_process(pool, here):
             assert torch.equal(one_step.log_probabilities, other_step.log_probabilities), settings
 
 
-def test_concurrent_requests_get_their_own_results(pool, here):
+def test_concurrent_requests_get_their_own_results(light_pool):
     with ThreadPoolExecutor(8) as threads:
-        traces = list(threads.map(pool.trace, SENTENCES * 8))
-    expected = [here.trace(source) for source in SENTENCES]
-    for one, other in zip(expected * 8, traces, strict=True):
-        assert_equal_traces(one, other)
+        traces = list(threads.map(light_pool(processes=2).trace, SENTENCES * 20))
+    assert [trace.meta["source"] for trace in traces] == [*SENTENCES * 20]
 
 
 def test_an_error_of_the_model_can_still_be_translated(pool):
@@ -230,9 +228,8 @@ def test_a_process_stops_cancelled_work_and_computes_the_next(pool, monkeypatch)
     before = pool.pids
     with pytest.raises(Stopped):  # it would take far longer than any test waits
         call_and_cancel(pool, "translate", SENTENCES[0], beam_size=200, max_new_tokens=480)
-    for _ in before:
-        assert_works(pool)
-    assert pool.pids == before, "none was replaced"
+    assert_works(pool)
+    assert pool.pids == before, "it was not replaced"
 
 
 def test_a_process_that_does_not_stop_its_work_is_replaced(light_pool, monkeypatch):

@@ -1,0 +1,15 @@
+"""Rooms of a test."""
+
+import pytest
+
+from visformer.app.presentation import following, rooms
+
+
+@pytest.fixture
+def own_rooms(monkeypatch):
+    """Rooms in which every session but "gone" is connected; a test reruns sessions and closes rooms itself."""
+    own = rooms.Rooms(lambda session: session != "gone")
+    monkeypatch.setattr(following, "ROOMS", own)
+    monkeypatch.setattr(following, "wake", list)
+    monkeypatch.setattr(following, "_start_checks", lambda: None)
+    return own
