@@ -1,6 +1,7 @@
 """The file of a lesson: every fault has its line, no content raises, and the claims of the shipped lesson hold."""
 
 import re
+import sys
 import time
 from contextlib import suppress
 from functools import cache
@@ -166,17 +167,28 @@ def test_any_bytes_are_a_lesson_or_faults(content):
         assert "\n" not in fault.localized(str)
 
 
-REPEATED = [b"- a\n", b"a: b\n", b"{a: b, ", b"a\n", b"? ", b"- ", b"'", b"#", b"\n"]
-REPEATED_AFTER = [(b"[a, ", b"b, "), (b'"', b"\\x41")]
+def calls_to_read(content):
+    """Return the number of functions that are called."""
+    calls = []
+    sys.setprofile(lambda frame, event, about: calls.append(event))
+    try:
+        lesson_file.read(content)
+    finally:
+        sys.setprofile(None)
+    return len(calls)
 
 
-@pytest.mark.parametrize(("start", "repeated"), [*((b"", text) for text in REPEATED), *REPEATED_AFTER])
-def test_the_largest_file_is_read_within_a_second(start, repeated):
-    content = start + repeated * ((limits.LESSON_BYTES - len(start)) // len(repeated))
+def test_what_reading_takes_grows_no_faster_than_the_file():
     lesson_file.read(GOOD.encode())  # imports what is needed
-    before = time.process_time()
-    lesson_file.read(content)
-    assert time.process_time() - before < 1
+    repeated = ["- a\n", "a: b\n", "{a: b, ", "a\n", "? ", "- ", "'", "#", "\n"]
+    for start, again in [*(("", text) for text in repeated), ("[a, ", "b, "), ('"', "\\x41")]:
+        small, large, largest = (
+            (start + again * ((size - len(start)) // len(again))).encode() for size in (500, 2_000, limits.LESSON_BYTES)
+        )
+        assert calls_to_read(large) < 5 * calls_to_read(small), again
+        before = time.thread_time()
+        lesson_file.read(largest)
+        assert time.thread_time() - before < 20, again  # less than a second, unless something backtracks
 
 
 # A lesson in a link --------------------------------------------------------------------------------------------------

@@ -85,12 +85,6 @@ def test_next_and_back_go_through_all_steps(new_app, key, lesson, name):
         assert_shows(app, number, lesson, name)
 
 
-def test_every_dot_of_the_bar_has_the_title_of_its_step(new_app):
-    for language in ("en", "zh"):
-        app = new_app(lesson=url_state.SHIPPED, step="4", lang=language)
-        assert lesson_bar(app)["titles"] == [step.text("title", language) for step in SHIPPED.steps]
-
-
 OWN = "I like cats."
 
 
@@ -328,9 +322,12 @@ def test_a_lesson_whose_file_disappears_while_it_is_open_is_closed(new_app, monk
     assert not is_open(app)
 
 
-def test_a_presenter_has_the_steps_note_and_can_leave_the_lesson(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="4")
-    assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", "en")
+def test_a_step_has_its_title_at_its_dot_a_note_for_the_presenter_and_no_hints_unless_it_says_so(new_app):
+    for language in ("en", "zh"):
+        app = new_app(lesson=url_state.SHIPPED, step="4", lang=language)
+        assert lesson_bar(app)["titles"] == [step.text("title", language) for step in SHIPPED.steps]
+        assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", language)
+        assert not {"lesson_hint", "lesson_answer"} & {one.key for one in app.button}
     with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
         assert LESSON.get().is_open
         open_lesson.leave()
@@ -437,8 +434,3 @@ def test_the_answer_shows_the_same_page_with_the_sound_model_and_back(new_app):
         assert button(app, f"The same page with {other}")
     open_step(app, 2)
     assert "lesson_hint" in {one.key for one in app.button}, "the next step begins with all hints closed"
-
-
-def test_a_step_without_hints_has_no_buttons_for_them(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="4")
-    assert not {"lesson_hint", "lesson_answer"} & {one.key for one in app.button}

@@ -104,17 +104,6 @@ def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phon
         assert not texts(each, "Layer 3, head 3: which")
 
 
-def test_a_phone_with_a_question_computes_nothing(presenter, phone, monkeypatch):
-    ask(presenter)
-
-    def fail(*_args, **_options):
-        raise AssertionError("a phone asked for a trace")
-
-    monkeypatch.setattr(controls, "current_trace", fail)
-    monkeypatch.setattr(controls, "prefetch", fail)
-    tap(phone("one"), 2)
-
-
 @pytest.mark.parametrize(
     ("kind", "model"),
     [
@@ -208,11 +197,18 @@ def test_a_room_that_is_closed_ends_its_question(presenter, phone):
     assert texts(app, "Translation")
 
 
-def test_somebody_who_browses_alone_is_not_asked(presenter, phone):
+def test_somebody_who_browses_alone_is_not_asked_and_who_is_asked_computes_nothing(presenter, phone, monkeypatch):
     ask(presenter)
     app = press(phone("one"), "following_turn")
     assert texts(app, "Translation")
+
+    def fail(*_args, **_options):
+        raise AssertionError("a phone asked for a trace")
+
+    for name in ("current_trace", "prefetch"):
+        monkeypatch.setattr(controls, name, fail)
     assert told(press(app, "following_turn"), "Layer 3")
+    tap(phone("two"), 2)
 
 
 def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(presenter):
@@ -245,19 +241,15 @@ def test_a_phone_that_is_reloaded_comes_back_to_its_answer_and_a_late_one_to_the
     again = phone("one")
     assert again.pills[0].value == [2, 3]
     assert again.text_input(key="guess_name").value == "Ana"
-    late = phone("two")
+    late, *others = (phone(guest) for guest in ("two", "", "", "x" * 1000))
+    ids = [each.session_state["guest"] for each in (late, *others)]
+    assert ids[0] == "two" and len({*ids}) == 4, "who has none gets one, which the address keeps"
+    assert all(0 < len(each) < 40 for each in ids)
     assert late.pills[0].value == []
     assert told(late, "Layer 3")
     tap(late, 3)
     press(presenter, "guess_reveal")
     assert told(phone("three"), "The words that a person chose")
-
-
-def test_a_phone_without_an_id_gets_one_that_its_address_keeps(presenter, phone):
-    ask(presenter)
-    ids = {phone(guest).session_state["guest"] for guest in ("", "", "x" * 1000)}
-    assert len(ids) == 3
-    assert all(0 < len(each) < 40 for each in ids)
 
 
 def test_names_are_shown_as_they_are_typed_and_never_needed(presenter, phone):
@@ -268,20 +260,19 @@ def test_names_are_shown_as_they_are_typed_and_never_needed(presenter, phone):
     press(presenter, "guess_reveal")
     shown = told(presenter, "Nearest")
     assert shown == "Nearest: <b>Ana</b> **x** :smile: U+202Egnp"
+    assert guess_views._plain("a*b_[c](d)") == r"a\*b\_\[c\]\(d\)", "words to tap, which are Markdown"
+    assert ":smile:" not in guess_views._plain(":smile:")
     for each in (presenter, app.run()):
         assert not [one for kind in ("markdown", "caption", "html") for one in each.get(kind) if "Ana" in str(one)]
 
 
-def test_words_to_tap_are_shown_as_they_are_written():
-    assert guess_views._plain("a*b_[c](d)") == r"a\*b\_\[c\]\(d\)"
-    assert ":smile:" not in guess_views._plain(":smile:")
-
-
-def test_a_full_question_says_so(presenter, phone, monkeypatch):
+def test_a_full_question_says_so_and_a_wrong_code_tells_nothing(presenter, phone, monkeypatch):
     ask(presenter)
     tap(phone("one"), 1)
     monkeypatch.setattr(limits, "GUESSES", 1)
     assert texts(tap(phone("two"), 2), "1 people have answered")
+    monkeypatch.setattr(limits, "WRONG_CODES", 0)
+    assert not texts(phone("three"), "Layer 3")
 
 
 def test_a_sentence_with_too_many_words_says_so(presenter, monkeypatch):
@@ -289,12 +280,6 @@ def test_a_sentence_with_too_many_words_says_so(presenter, monkeypatch):
     press(presenter, "guess_begin")
     assert texts(presenter, "This sentence has 7 words to choose from; a question takes at most 6.")
     assert presenter.button(key="guess_ask").disabled
-
-
-def test_a_wrong_code_tells_nothing_about_a_question(presenter, phone, monkeypatch):
-    ask(presenter)
-    monkeypatch.setattr(limits, "WRONG_CODES", 0)
-    assert not texts(phone("one"), "Layer 3")
 
 
 # The file -------------------------------------------------------------------------------------------------------------

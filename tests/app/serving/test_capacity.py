@@ -82,13 +82,9 @@ def test_a_page_that_waits_keeps_no_other_from_being_drawn(admission):
     assert drawn(admission) == 0
 
 
-def test_what_draws_no_page_has_no_place_to_give(admission):
+def test_an_error_gives_the_place_back_and_what_draws_no_page_has_none(admission):
     with capacity.aside():
         assert not capacity.is_drawing()
-    assert drawn(admission) == 0
-
-
-def test_an_error_gives_the_place_back(admission):
     for context in (capacity.drawing, capacity.aside):
         with suppress(ZeroDivisionError), capacity.drawing(), context():
             raise ZeroDivisionError

@@ -60,18 +60,12 @@ def started(monkeypatch):
         own._end(run)
 
 
-def test_a_run_is_found_by_its_owner_and_recipes_alone(started):
+def test_a_run_is_found_by_its_owner_and_recipes_and_a_new_one_takes_its_place(started):
     run = started.start("me", [Recipe("sort")], session="s", speed=20)
-    assert started.of("me", [Recipe("sort")]) is run
-    assert started.of("me", [Recipe("copy")]) is None
-    assert started.of("you", [Recipe("sort")]) is None
-    assert started.last("me") is run
-
-
-def test_a_new_run_takes_the_place_of_the_last_one(started):
-    first = started.start("me", [Recipe("sort")], session="s", speed=20)
+    assert started.of("me", [Recipe("sort")]) is started.last("me") is run
+    assert started.of("me", [Recipe("copy")]) is started.of("you", [Recipe("sort")]) is None
     second = started.start("me", [Recipe("sort", seed=1)], session="s", speed=20)
-    assert first.state == "over"
+    assert run.state == "over"
     assert started.last("me") is second
 
 

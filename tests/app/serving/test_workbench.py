@@ -48,7 +48,7 @@ def bench(tmp_path):
     example, model = made_up_trace(), Model()
     example.save(tmp_path / "example.safetensors")
     bench = Workbench(lambda: model, tmp_path / "example.safetensors")
-    bench.example, bench.model = example, model
+    bench.example, bench.model, bench.file = example, model, tmp_path / "example.safetensors"
     return bench
 
 
@@ -84,11 +84,13 @@ def test_a_thread_that_cannot_start_is_an_error_and_the_next_request_tries_again
     assert bench.trace("b a", None).tokens
 
 
-def test_each_sentence_is_computed_once(bench):
-    for _ in range(3):
+def test_each_sentence_and_each_decoding_is_computed_once(bench):
+    for _ in range(2):
         bench.trace("b a", None)
         bench.trace("b a", "c")
-    assert bench.model.requests == [("b a", None), ("b a", "c")]
+        assert [bench.decoded("b a", beam_size=size).text for size in (2, 3)] == ["B A", "B A"]
+    decoded = [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
+    assert bench.model.requests == [("b a", None), ("b a", "c"), *decoded]
 
 
 def test_forward_passes_run_in_the_workers(bench):
@@ -118,26 +120,19 @@ def test_workers_that_do_not_start_are_tried_again(bench):
     assert bench.trace("b a", None)
 
 
-@pytest.mark.parametrize(("setting", "processes"), [(None, 2), ("0", 0), ("3", 3)])
-def test_the_operator_sets_the_number_of_workers(bench, monkeypatch, setting, processes):
+def test_the_operator_sets_the_number_of_workers(bench, monkeypatch):
     started = []
-    monkeypatch.setattr(workbench, "workbench", lambda: bench)
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
     monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
     monkeypatch.setattr(workbench, "LONG_WORK", types.SimpleNamespace(start=lambda: started.append("long work")))
-    monkeypatch.delenv("VISFORMER_PROCESSES", raising=False)
-    if setting is not None:
+    for setting, processes in (("", 2), ("0", 0), ("3", 3)):
+        fresh = Workbench(lambda: bench.model, bench.file)
+        monkeypatch.setattr(workbench, "workbench", lambda fresh=fresh: fresh)
         monkeypatch.setenv("VISFORMER_PROCESSES", setting)
-    assert workbench.serve_a_room() is bench
-    bench.load().result()
-    assert started == (["long work", (workbench.MODEL, processes)] if processes else [])
-
-
-def test_each_decoding_is_computed_once(bench):
-    for _ in range(2):
-        assert bench.decoded("b a", beam_size=2).text == "B A"
-        assert bench.decoded("b a", beam_size=3).text == "B A"
-    assert bench.model.requests == [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
+        started.clear()
+        assert workbench.serve_a_room() is fresh
+        fresh.load().result()
+        assert started == (["long work", (workbench.MODEL, processes)] if processes else []), setting
 
 
 def test_many_visitors_load_the_model_once(tmp_path):

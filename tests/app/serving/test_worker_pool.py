@@ -315,30 +315,26 @@ class Model:
             cancellation.check()
 
 
-def test_a_process_ends_what_computes_for_too_long(monkeypatch):
+def responses(monkeypatch, *requests):
+    """Return what a worker with this model responds."""
     monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
+    sent, received = b"".join(pickle.dumps((method, given, {})) for method, *given in requests), io.BytesIO()
+    worker.serve("any", io.BytesIO(sent), received)
+    received.seek(0)
+    assert pickle.load(received) == (False, None)
+    return [pickle.load(received) for _ in requests]
+
+
+def test_a_process_ends_what_computes_for_too_long(monkeypatch):
     monkeypatch.setattr(limits, "WORK_SECONDS", 0.02)
-    responses = io.BytesIO()
-    requests = io.BytesIO(pickle.dumps(("compute_forever", (), {})) + pickle.dumps(("return_a_queue", (), {})))
-    worker.serve("any", requests, responses)
-    responses.seek(0)
-    assert pickle.load(responses) == (False, None)
-    has_failed, error = pickle.load(responses)
+    (has_failed, error), _ = responses(monkeypatch, ["compute_forever"], ["return_a_queue"])  # it goes on with the next
     assert has_failed and isinstance(error, DeadlineError)
-    assert pickle.load(responses)[0], "it goes on with the next"
 
 
 def test_what_cannot_be_unpickled_arrives_as_a_message_that_is_not_logged(monkeypatch, capfd):
-    monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
-    requests = io.BytesIO(pickle.dumps(("fail", ("secret",), {})) + pickle.dumps(("return_a_queue", (), {})))
-    responses = io.BytesIO()
-    worker.serve("any", requests, responses)
-    responses.seek(0)
-    assert pickle.load(responses) == (False, None)
-    for message in ("CannotBeUnpickled: secret!", "cannot pickle"):
-        has_failed, error = pickle.load(responses)
-        assert has_failed
-        assert message in str(error)
+    (failed, error), (also_failed, other) = responses(monkeypatch, ["fail", "secret"], ["return_a_queue"])
+    assert failed and also_failed
+    assert "CannotBeUnpickled: secret!" in str(error) and "cannot pickle" in str(other)
     logged = capfd.readouterr().err
     assert "raise CannotBeUnpickled" in logged
     assert "secret" not in logged

@@ -19,7 +19,6 @@ from tests.app.support import (
     texts,
 )
 from visformer.app.serving import models
-from visformer.app.session import url_state
 from visformer.pictures.registry.picture import pages
 
 SENTENCE = "I like cats."
@@ -87,22 +86,18 @@ def test_a_link_to_a_moment_that_does_not_exist_is_remarked_on(new_app):
         assert app.selectbox(key="model").value == "en-zh", model
 
 
+NOWHERE = {"where": None}
+CROSS = {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2}  # of start.json
 PLACES = {
-    "attention": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},  # of start.json
+    **dict.fromkeys(("attention", "head", "effects", "heads", "compare"), CROSS),
+    **dict.fromkeys(("lab", "learning", "atlas"), NOWHERE),
     "": {"where": "model"},
     "tokens": {"where": "tokens"},
     "positions": {"where": "position"},
     "embedding": {"where": "embedding"},
     "masks": {"where": "masks"},
-    "head": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
     "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
     "decoding": {"where": "output"},
-    "lab": {"where": None},
-    "effects": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "heads": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "learning": {"where": None},
-    "compare": {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2},
-    "atlas": {"where": None},
 }
 """Where in the model each page is, as the side bar draws it."""
 
@@ -157,12 +152,6 @@ def test_a_folder_of_transformers_checkpoints_is_scrubbed_to_its_last(new_app, t
     slider(app).set_value(1).run()
     assert app.selectbox(key="model").value == str(tmp_path / "gpt")
     assert read_message(picture_components(app)[-1].proto.bytes)[0]["revision"] != first
-
-
-def test_a_link_of_a_lesson_may_name_a_moment():
-    state, wrong = url_state.read({"model": "en-zh@3"})
-    assert (state.model, wrong) == ("en-zh@3", [])
-    assert state.fields()["model"] == "en-zh@3"
 
 
 def test_the_curves_have_a_line_at_the_moment_that_is_shown(new_app):
