@@ -45,7 +45,7 @@ class Visitors:
             except BaseException as error:
                 self.results[name] = error
 
-        self.threads.append(threading.Thread(target=run))
+        self.threads.append(threading.Thread(target=run, daemon=True))
         self.threads[-1].start()
 
     def wait(self):

@@ -57,7 +57,7 @@ def draw(admission, most, begin, waits=nullcontext):
             assert capacity.is_drawing()
         assert not capacity.is_drawing()
 
-    thread = threading.Thread(target=page)
+    thread = threading.Thread(target=page, daemon=True)
     thread.start()
     return thread
 
@@ -106,7 +106,7 @@ def test_whoever_has_used_the_server_least_lately_draws_first(admission):
             go_on.wait(60)
             with_place()
 
-        threads.append(threading.Thread(target=page))
+        threads.append(threading.Thread(target=page, daemon=True))
         threads[-1].start()
         until(lambda: len(admission._waiting) == len(threads))
     for expected in ("new", "modest"):
