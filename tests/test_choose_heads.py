@@ -62,6 +62,7 @@ def test_the_previous_token_counts_in_every_row_that_has_one(model):
     assert values[0] == pytest.approx([1, 0] * 4)
 
 
+@pytest.mark.full
 def test_every_point_ranks_the_heads_by_the_lesser_of_its_two_measures(model):
     for point in points(model):
         assert point.values.shape == (3, 8)
@@ -72,6 +73,7 @@ def test_every_point_ranks_the_heads_by_the_lesser_of_its_two_measures(model):
         assert point.best(1, layer=0)[0][0] == 0
 
 
+@pytest.mark.full
 def test_the_name_is_found_where_the_row_before_it_reads_it(model):
     (point,) = [point for point in points(model) if point.says.startswith("It finds the name")]
     for first, pair in ((point.first, (EXAMPLES[0], NAME)), (point.general, (EXAMPLES[1], NAME[::-1]))):
@@ -80,6 +82,7 @@ def test_the_name_is_found_where_the_row_before_it_reads_it(model):
         np.testing.assert_allclose(first, trace.stack("decoder", "cross_attn")[:, :, row, key], rtol=1e-5)
 
 
+@pytest.mark.full
 def test_the_bundled_start_is_the_head_that_the_script_chooses(model):
     """Otherwise: ``python -m scripts.bundle``."""
     assert start(model) == json.loads((FOLDER / "en-zh" / "start.json").read_text(encoding="utf-8"))
@@ -93,6 +96,7 @@ def test_the_expected_probabilities_are_those_of_the_decoding(model):
     assert not expected(model, EXAMPLES[0], decoding.ids[1:])[1]
 
 
+@pytest.mark.full
 def test_it_prints_heads_and_numbers(model, monkeypatch, capsys):
     monkeypatch.setattr(vf, "load", lambda name: model)
     monkeypatch.setattr("sys.argv", ["choose_heads"])

@@ -89,9 +89,8 @@ def history_of(*scores, **more):
     return pd.DataFrame([{"moment": moment, **row, "score": score} for moment, score in enumerate(scores)])
 
 
-@pytest.mark.parametrize(
-    ("scores", "null", "moment"),
-    [
+def test_a_head_appears_once_it_has_its_label_at_every_later_moment():
+    for scores, null, moment in (
         ([0.1, 0.3, 0.9], 0.1, 1),  # the least score is enough
         ([0.1, 0.29, 0.9], 0.1, 2),
         ([0.9, 0.9], 0.1, 0),
@@ -99,12 +98,10 @@ def history_of(*scores, **more):
         ([0.1, 0.8, 0.2], 0.1, None),
         ([0.1, 0.5, 0.9], 0.6, 2),  # not above the null before
         ([0.1, 0.1], 0.1, None),
-    ],
-)
-def test_a_head_appears_once_it_has_its_label_at_every_later_moment(scores, null, moment):
-    found = appears(history_of(*scores, null_high=null).sample(frac=1, random_state=0))
-    assert found["moment"].tolist() == ([] if moment is None else [moment])
-    assert found["score"].tolist() == ([] if moment is None else [scores[moment]])
+    ):
+        found = appears(history_of(*scores, null_high=null).sample(frac=1, random_state=0))
+        assert found["moment"].tolist() == ([] if moment is None else [moment]), (scores, null)
+        assert found["score"].tolist() == ([] if moment is None else [scores[moment]])
 
 
 def test_heads_that_appear_are_in_the_order_of_moments_then_scores():

@@ -24,15 +24,12 @@ def test_a_line_is_a_sentence_or_a_pair():
     assert parse_sentences(text) == ("I went.", ("She left.", "她走了。"))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_errors_name_the_line():
+    for text, message in (
         ("a\nb\tc\td", "Line 2 has 3 columns"),
         ("a\n\tb", "Line 2: nothing is written on one side"),
         ("a\t ", "Line 1: nothing is written on one side"),
         (" \n\n", "The list is empty"),
-    ],
-)
-def test_errors_name_the_line(text, message):
-    with pytest.raises(TextError, match=message):
-        parse_sentences(text)
+    ):
+        with pytest.raises(TextError, match=message):
+            pytest.fail(f"{text!r} is read as {parse_sentences(text)}")

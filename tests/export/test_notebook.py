@@ -18,20 +18,17 @@ def shown(cell):
     return read_message(messages(document)["picture"])[0]
 
 
-@pytest.mark.parametrize(
-    ("stack", "attention", "name"),
-    [
+def test_it_starts_at_the_chosen_head_and_view():
+    for stack, attention, name in (
         ("decoder", "cross_attn", "decoder.cross_attn"),
         ("decoder.cross_attn", None, "decoder.cross_attn"),
         ("cross", None, "decoder.cross_attn"),
         ("encoder", None, "encoder.self_attn"),
         ("decoder", "self_attn", "decoder.self_attn"),
         (None, None, "encoder.self_attn"),
-    ],
-)
-def test_it_starts_at_the_chosen_head_and_view(stack, attention, name):
-    start = shown(vf.explorer(TRACE, stack=stack, attention=attention, layer=1, head=3, view="arcs"))["start"]
-    assert (start["stack"], start["layer"], start["head"], start["view"]) == (name, 1, 3, "arcs")
+    ):
+        start = shown(vf.explorer(TRACE, stack=stack, attention=attention, layer=1, head=3, view="arcs"))["start"]
+        assert (start["stack"], start["layer"], start["head"], start["view"]) == (name, 1, 3, "arcs")
 
 
 def test_everything_that_a_link_can_choose_can_be_chosen():
@@ -56,9 +53,8 @@ def test_without_a_choice_it_starts_at_the_first_layer_that_the_trace_holds():
     assert (start["stack"], start["layer"], start["head"]) == ("encoder.self_attn", 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
+def test_what_does_not_exist_is_refused_with_what_there_is():
+    for wrong, message in (
         ({"layer": 3}, "encoder.self_attn has no layer 3: there are 0–2, counted from 0"),
         ({"head": -1}, "has no head -1: there are 0–3, counted from 0"),
         ({"stack": "decoder", "query": 4}, "decoder.self_attn has no query 4: there are 0–3"),
@@ -71,11 +67,9 @@ def test_without_a_choice_it_starts_at_the_first_layer_that_the_trace_holds():
         ({"order": "beauty"}, "order is 'beauty': .*entropy"),
         ({"limit": "0.9"}, "limit is '0.9': a threshold is written weight-0.05 or mass-0.9"),
         ({"lang": "xx"}, "lang is 'xx'; it can be en, zh"),
-    ],
-)
-def test_what_does_not_exist_is_refused_with_what_there_is(wrong, message):
-    with pytest.raises(TraceError, match=message):
-        vf.explorer(TRACE, **wrong)
+    ):
+        with pytest.raises(TraceError, match=message):
+            pytest.fail(f"{wrong} is taken: {vf.explorer(TRACE, **wrong)}")
 
 
 def model_of(cell):

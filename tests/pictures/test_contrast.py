@@ -55,43 +55,26 @@ def test_the_formula_gives_the_ratios_that_wcag_names():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-class TestText:
-    def test_on_the_page_and_in_the_side_bar(self, theme):
-        for ground in grounds(theme):
-            assert contrast(rgb(TEXT[theme]), ground) >= TEXT_RATIO
-            assert contrast(mixed(rgb(TEXT[theme]), STREAMLITS_CAPTIONS, ground), ground) >= TEXT_RATIO
-
-    def test_fainter_text_of_our_views(self, theme):
-        assert len(shares := shares_of_text()) >= 3
-        ground = rgb(BACKGROUND[theme])
-        assert min(contrast(mixed(rgb(TEXT[theme]), share, ground), ground) for share in shares) >= TEXT_RATIO
-        assert contrast(rgb(FAINT[theme]), rgb(BACKGROUND[theme])) >= TEXT_RATIO
-
-    def test_grey_text_of_streamlits(self, theme):
-        assert contrast(rgb(CONFIG[theme]["grayTextColor"]), rgb(BACKGROUND[theme])) >= TEXT_RATIO
-
-    def test_formulas_and_titles_in_the_colours_of_symbols(self, theme):
-        faint = {name: contrast(rgb(colour[theme]), rgb(BACKGROUND[theme])) for name, colour in SYMBOLS.items()}
-        assert min(faint.values()) >= TEXT_RATIO, faint
-
-    def test_the_selected_segment_of_a_switch(self, theme):
-        for share in STREAMLITS_SEGMENTS:
-            behind = mixed(rgb(PRIMARY[theme]), share, rgb(BACKGROUND[theme]))
-            assert contrast(rgb(PRIMARY[theme]), behind) >= TEXT_RATIO
-
-    def test_on_buttons_of_the_primary_colour(self, theme):
-        sheet = (STATIC / "streamlit_private" / "legible.css").read_text(encoding="utf-8")
-        inks = re.search(r"stBaseButton-primary.*?light-dark\((#\w+), (#\w+)\)", sheet, re.DOTALL)
-        assert contrast(rgb(inks[1 if theme == "light" else 2]), rgb(PRIMARY[theme])) >= TEXT_RATIO
-
-    @pytest.mark.parametrize("scale", ["weight", "signed"])
-    def test_numbers_in_cells(self, theme, scale):
-        faint = [colour for colour in ramp(scale, theme) if contrast(rgb(ink_on(colour)), colour) < TEXT_RATIO]
-        assert not faint
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_marks_curves_and_frames(theme):
-    for colour in (*CURVES[theme], PRIMARY[theme], FAINT[theme]):
-        assert contrast(rgb(colour), rgb(BACKGROUND[theme])) >= MARK_RATIO
-        assert contrast(rgb(colour), rgb(SURFACE[theme])) >= MARK_RATIO
+def test_text_marks_curves_and_frames_stand_out(theme):
+    page, text, primary, faint = (rgb(colours[theme]) for colours in (BACKGROUND, TEXT, PRIMARY, FAINT))
+    sheet = (STATIC / "streamlit_private" / "legible.css").read_text(encoding="utf-8")
+    inks = re.search(r"stBaseButton-primary.*?light-dark\((#\w+), (#\w+)\)", sheet, re.DOTALL)
+    shares = shares_of_text()
+    assert len(shares) >= 3
+    texts = {
+        "text on the page and in the side bar": [(text, ground) for ground in grounds(theme)],
+        "captions": [(mixed(text, STREAMLITS_CAPTIONS, ground), ground) for ground in grounds(theme)],
+        "fainter text of our views": [(faint, page), *((mixed(text, share, page), page) for share in shares)],
+        "grey text of Streamlit's": [(rgb(CONFIG[theme]["grayTextColor"]), page)],
+        "formulas and titles in the colours of symbols": [(rgb(colour[theme]), page) for colour in SYMBOLS.values()],
+        "the selected segment": [(primary, mixed(primary, share, page)) for share in STREAMLITS_SEGMENTS],
+        "buttons of the primary colour": [(rgb(inks[1 if theme == "light" else 2]), primary)],
+        "numbers in cells": [(rgb(ink_on(c)), c) for scale in ("weight", "signed") for c in ramp(scale, theme)],
+    }
+    marks = [*map(rgb, CURVES[theme]), primary, faint]
+    for least, colours in (
+        (TEXT_RATIO, texts),
+        (MARK_RATIO, {"marks": [(mark, ground) for mark in marks for ground in (page, rgb(SURFACE[theme]))]}),
+    ):
+        ratios = {name: min(contrast(*pair) for pair in pairs) for name, pairs in colours.items()}
+        assert not {name: ratio for name, ratio in ratios.items() if ratio < least}

@@ -45,16 +45,9 @@ PREDICTING = ("en-zh", "mini-gpt", "gpt2", "gptj", "bart")
 STREAM = {"self_attn": "resid_self", "cross_attn": "resid_cross", "ffn": "resid_post"}
 
 
-@pytest.mark.parametrize("stack", ["encoder", "decoder"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_stack_has_its_layers_with_the_sublayers_that_they_have(kind, stack):
-    layers = model_map.layers(trace_of(kind), stack)
-    kinds = {layer.number: tuple(sublayer.kind for sublayer in layer.sublayers) for layer in layers}
-    assert list(kinds.items()) == list(STACKS[kind][stack].items())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_sublayer_that_is_not_in_the_trace_says_why(kind):
+def test_layers_have_their_sublayers_with_the_lengths_of_vectors_or_the_reason_why_they_lack_them(kind):
+    """A parallel block has no stream between its two parts, and arrays without a model have none at all."""
     trace = trace_of(kind)
     named = {
         "self_attn": ("self_attn.pattern", "self_attn.map"),
@@ -62,32 +55,24 @@ def test_a_sublayer_that_is_not_in_the_trace_says_why(kind):
         "ffn": ("resid_post",),
     }
     for stack in model_map.SIDES:
-        for layer in model_map.layers(trace, stack):
-            for sublayer in layer.sublayers:
-                names = [f"{stack}.{layer.number}.{name}" for name in named[sublayer.kind]]
-                assert (sublayer.lacks is None) == any(name in trace for name in names)
-                assert sublayer.lacks in (None, trace.lacks(names[0]))
+        layers = model_map.layers(trace, stack)
+        kinds = [(layer.number, tuple(sublayer.kind for sublayer in layer.sublayers)) for layer in layers]
+        assert kinds == list(STACKS[kind][stack].items())
+        for number, sublayer in [(layer.number, sublayer) for layer in layers for sublayer in layer.sublayers]:
+            names = [f"{stack}.{number}.{name}" for name in named[sublayer.kind]]
+            assert (sublayer.lacks is None) == any(name in trace for name in names)
+            assert sublayer.lacks in (None, trace.lacks(names[0]))
+            name = f"{stack}.{number}.{STREAM[sublayer.kind]}"
+            assert (sublayer.norms is None) == (name not in trace)
+            if sublayer.norms is not None:
+                wanted = torch.linalg.vector_norm(torch.from_numpy(trace[name].value.copy()).double(), dim=-1)
+                np.testing.assert_allclose(sublayer.norms, wanted, rtol=1e-12)
+    if kind in ("gptj", "lfm2"):
+        (first, *_) = model_map.layers(trace, "decoder")[0].sublayers
+        assert (first.kind, first.norms) == ("self_attn", None)
     if kind == "lfm2":
         empty = [one.number for one in model_map.layers(trace, "decoder") if one.sublayers[0].lacks]
         assert empty == [0, 1, 3, 5]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_sublayer_has_the_lengths_of_the_vectors_after_it(kind):
-    """A parallel block has no stream between its two parts, and arrays without a model have none at all."""
-    trace = trace_of(kind)
-    for stack in model_map.SIDES:
-        for layer in model_map.layers(trace, stack):
-            for sublayer in layer.sublayers:
-                name = f"{stack}.{layer.number}.{STREAM[sublayer.kind]}"
-                assert (sublayer.norms is None) == (name not in trace)
-                if sublayer.norms is not None:
-                    wanted = torch.linalg.vector_norm(torch.from_numpy(trace[name].value.copy()).double(), dim=-1)
-                    np.testing.assert_allclose(sublayer.norms, wanted, rtol=1e-12)
-    without = {"gptj": "self_attn", "lfm2": "self_attn"}.get(kind)
-    if without:
-        (first, *_) = model_map.layers(trace, "decoder")[0].sublayers
-        assert (first.kind, first.norms) == (without, None)
 
 
 def test_lengths_are_those_of_the_hidden_states_that_transformers_returns():
@@ -114,18 +99,13 @@ def test_lengths_of_half_precision_do_not_overflow(rows):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_enters_the_first_layer_is_what_was_recorded(kind):
+def test_what_enters_the_first_layer_was_recorded_and_the_likeliest_tokens_are_those_of_torch(kind):
     trace = trace_of(kind)
     for side in ("src", "tgt"):
         added = model_map.added(trace, side)
         assert tuple(added) == ADDED.get(kind, {}).get(side, ())
         for name, rows in added.items():
             assert np.array_equal(rows, trace[f"{side}.{name}"].value)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_likeliest_tokens_are_those_of_torch(kind):
-    trace = trace_of(kind)
     steps = model_map.steps(trace)
     if kind not in PREDICTING:
         assert steps == ()
@@ -168,11 +148,11 @@ def test_probabilities_worked_out_by_hand():
     assert (one.following, other.probabilities[0], other.following) == pytest.approx((0.25, 1.0, 1.0))
 
 
-@pytest.mark.parametrize("ids", [[], [1], [1, 7]])
-def test_the_probability_of_a_token_without_a_known_id_is_not_known(ids):
-    steps = model_map.steps(with_logits([[0.0, 1.0], [1.0, 0.0]], ids))
-    assert steps[1].following is None
-    assert (steps[0].following is None) == (not ids)
+def test_the_probability_of_a_token_without_a_known_id_is_not_known():
+    for ids in ([], [1], [1, 7]):
+        steps = model_map.steps(with_logits([[0.0, 1.0], [1.0, 0.0]], ids))
+        assert steps[1].following is None
+        assert (steps[0].following is None) == (not ids)
 
 
 def test_the_labels_that_an_encoder_predicts_are_no_next_tokens():

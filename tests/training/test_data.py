@@ -30,19 +30,16 @@ def test_a_missing_file_is_reported(tmp_path):
         read_pairs(tmp_path / "nowhere.tsv")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_a_file_without_a_pair_is_refused(tmp_path):
+    for content, message in (
         (b"", "is empty: each line needs an English and a Chinese sentence"),
         (b"\n\n", "is empty"),
         (b"\xff\xfeH\0i\0", "is not UTF-8, from byte 1: save it in that encoding"),
-    ],
-)
-def test_a_file_without_a_pair_is_refused(tmp_path, content, message):
-    path = tmp_path / "pairs.tsv"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=rf"pairs\.tsv {message}"):
-        read_pairs(path)
+    ):
+        path = tmp_path / "pairs.tsv"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"pairs\.tsv {message}"):
+            pytest.fail(f"{content} is read as {read_pairs(path)}")
 
 
 def test_only_line_breaks_end_a_line(tmp_path):

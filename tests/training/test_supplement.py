@@ -40,29 +40,21 @@ def rows_of(name):
     return generate.read_rows(FOLDER / name, columns=COLUMNS[name])
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_every_cell_of_a_list_has_text_without_outer_spaces(name):
-    rows = rows_of(name)
-    assert rows
-    assert all(cell and cell == cell.strip() for row in rows for cell in row)
+def test_cells_have_text_without_outer_spaces_and_lists_no_duplicates():
+    for name in COLUMNS:
+        rows = rows_of(name)
+        assert rows and all(cell and cell == cell.strip() for row in rows for cell in row), name
+    for names, column in ((NAME_FILES, 0), (NAME_FILES, 1), (["syllables.tsv"], 0), (["frames.tsv"], 0)):
+        counts = Counter(row[column] for name in names for row in rows_of(name))
+        assert [text for text, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.parametrize(
-    ("names", "column"), [(NAME_FILES, 0), (NAME_FILES, 1), (["syllables.tsv"], 0), (["frames.tsv"], 0)]
-)
-def test_lists_have_no_duplicates(names, column):
-    counts = Counter(row[column] for name in names for row in rows_of(name))
-    assert [text for text, count in counts.items() if count > 1] == []
-
-
-@pytest.mark.parametrize("name", ["frames.tsv", "held_out_frames.tsv"])
-def test_both_sentences_of_a_frame_have_its_placeholders_and_the_same_final_mark(name):
-    for row in rows_of(name):
+def test_both_sentences_of_a_frame_have_its_placeholders_and_the_same_final_mark():
+    for row in (*rows_of("frames.tsv"), *rows_of("held_out_frames.tsv")):
         slots = sorted(row[2].split("+"))
         assert len(set(slots)) == len(slots)
-        assert sorted(re.findall(r"\{(\w+)\}", row[0])) == slots
-        assert sorted(re.findall(r"\{(\w+)\}", row[1])) == slots
-        assert row[0][-1] + row[1][-1] in {".。", "?？", "!！", "}}"}
+        assert sorted(re.findall(r"\{(\w+)\}", row[0])) == sorted(re.findall(r"\{(\w+)\}", row[1])) == slots, row
+        assert row[0][-1] + row[1][-1] in {".。", "?？", "!！", "}}"}, row
 
 
 def test_frames_map_one_to_one_and_do_not_include_held_out_ones():

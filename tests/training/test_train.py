@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,19 @@ def epoch_batches(epoch):
 def run(folder, plan=PLAN):
     valid = pair_batches(tiny_tokenizer(), PAIRS[:2], tokens=6000)
     return train(plan, CONFIG, epoch_batches=epoch_batches, valid=valid, folder=folder)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The model of a run that was never interrupted, and its folder."""
+    folder = tmp_path_factory.mktemp("finished")
+    return run(folder), folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A folder like that of the finished run, which a test may change."""
+    return shutil.copytree(finished[1], tmp_path / "copied")
 
 
 def assert_equal_parameters(model, other):
@@ -112,16 +126,13 @@ def test_muon_finds_the_minimum_of_a_quadratic():
     assert (weight - goal).abs().max() < 0.05
 
 
-def test_training_lowers_the_loss_and_is_reproducible(tmp_path):
-    model = run(tmp_path / "a")
-    assert_equal_parameters(model, run(tmp_path / "b"))
-    rows = curve(tmp_path / "a")
+def test_training_lowers_the_loss(finished):
+    rows = curve(finished[1])
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
     assert float(rows[-1]["valid_loss"]) < float(rows[0]["valid_loss"])
 
 
-def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
-    uninterrupted = run(tmp_path / "a")
+def test_an_interrupted_run_resumes_and_is_reproducible(finished, tmp_path, monkeypatch):
     calls = []
 
     def interrupted(*args):
@@ -132,9 +143,9 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
 
     monkeypatch.setattr("visformer.training.train.validation_loss", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "b")
+        run(tmp_path)
     monkeypatch.undo()
-    assert_equal_parameters(uninterrupted, run(tmp_path / "b"))
+    assert_equal_parameters(finished[0], run(tmp_path))
 
 
 def test_a_decoder_only_model_is_trained_in_the_same_way(tmp_path):
@@ -164,10 +175,9 @@ def test_the_steps_of_moments_grow_by_one_factor():
     assert moment_steps(10, 20) == [1, 2, 3, 4, 5, 7, 10, 14], "none twice"
 
 
-def test_moments_are_kept_without_changing_the_run(tmp_path):
-    plain, kept = run(tmp_path / "plain"), run(tmp_path / "kept", replace(PLAN, keep_moments=5))
-    assert_equal_parameters(plain, kept)
-    files = sorted((tmp_path / "kept" / "checkpoint" / "moments").iterdir())
+def test_moments_are_kept_without_changing_the_run_or_mixing_with_those_of_another(finished, tmp_path):
+    assert_equal_parameters(finished[0], run(tmp_path, replace(PLAN, keep_moments=5)))
+    files = sorted((tmp_path / "checkpoint" / "moments").iterdir())
     assert len(files) == 3
     far, tokens = [], [0]
     for path in files:
@@ -179,31 +189,24 @@ def test_moments_are_kept_without_changing_the_run(tmp_path):
         assert path.name == f"step-{told['step']:07d}.safetensors"
         tokens.append(told["tokens"])
     assert far == sorted(far) and far[0] > 0
-    tokens.append(int(curve(tmp_path / "kept")[-1]["tokens"]))
+    tokens.append(int(curve(tmp_path)[-1]["tokens"]))
     assert tokens == sorted(set(tokens))
-
-
-def test_a_new_run_does_not_mix_its_moments_with_those_of_another(tmp_path):
-    run(tmp_path, replace(PLAN, keep_moments=5))
     (tmp_path / "state.safetensors").unlink()
     run(tmp_path, replace(PLAN, keep_moments=3))
-    assert len(list((tmp_path / "checkpoint" / "moments").iterdir())) == 1
+    assert len(list((tmp_path / "checkpoint" / "moments").iterdir())) == 1, "those of the new run alone"
 
 
-def test_a_state_of_a_model_of_other_sizes_is_refused_in_one_line(tmp_path):
-    run(tmp_path)
+def test_a_state_of_a_model_of_other_sizes_is_refused_in_one_line(copied):
     valid = pair_batches(tiny_tokenizer(), PAIRS[:2], tokens=6000)
     with pytest.raises(CheckpointError, match=r"has the shape .* instead of .*: remove it to start over") as error:
-        train(PLAN, replace(CONFIG, d_model=32), epoch_batches=epoch_batches, valid=valid, folder=tmp_path)
+        train(PLAN, replace(CONFIG, d_model=32), epoch_batches=epoch_batches, valid=valid, folder=copied)
     assert "\n" not in str(error.value)
 
 
-def test_a_lost_curve_is_written_again(tmp_path):
-    run(tmp_path)
-    before = curve(tmp_path)
-    (tmp_path / "checkpoint" / "curve.csv").unlink()
-    run(tmp_path)
-    assert curve(tmp_path) == before
+def test_a_lost_curve_is_written_again(finished, copied):
+    (copied / "checkpoint" / "curve.csv").unlink()
+    run(copied)
+    assert curve(copied) == curve(finished[1])
 
 
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path):

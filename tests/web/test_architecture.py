@@ -1,13 +1,12 @@
-"""The architecture of the JavaScript and CSS: imports between layers, and the list of the explorer's views."""
+"""The architecture of the JavaScript and CSS: imports between layers, bundles, and the list of the explorer's views."""
 
+import re
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
-import pytest
-
 from tests.web.support import made_up_trace
 from visformer.web import bundle
-from visformer.web.bundle import imports
+from visformer.web.bundle import imports, script, stylesheet
 from visformer.web.selection import VIEWS
 from visformer.web.words import words
 
@@ -43,9 +42,17 @@ def test_every_script_is_part_of_a_bundle():
     assert {name for entry in entries for name in bundle._in_order(entry, [])} == set(SCRIPTS)
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_view_has_a_label_a_description_and_a_file_of_its_name(view):
+def test_a_bundle_is_one_module_that_imports_nothing_and_never_makes_html_of_text():
+    code = script("streamlit/views/attention.js")
+    assert not re.search(r"^import ", code, re.MULTILINE)
+    assert code.count("export ") == 1
+    assert "/**" not in code
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", code)
+    assert not re.search(r"https?://|@import|url\(", code + stylesheet()), "another server"
+
+
+def test_a_view_has_a_label_a_description_and_a_file_of_its_name():
     text = words(made_up_trace(), str, "en")["text"]
-    assert text[f"view_{view}"]
-    assert text[f"view_{view}_about"]
-    assert f"\nexport const {view} = {{" in bundle._read(f"explorer/views/{view}.js")
+    for view in VIEWS:
+        assert text[f"view_{view}"] and text[f"view_{view}_about"], view
+        assert f"\nexport const {view} = {{" in bundle._read(f"explorer/views/{view}.js"), view

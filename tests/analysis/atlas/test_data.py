@@ -34,10 +34,16 @@ def arrow(open_file):
     return made
 
 
-def as_parquet(texts):
+def as_parquet(**columns):
     sink = io.BytesIO()
-    parquet.write_table(pa.table({"text": texts, "n": range(len(texts))}), sink)
+    parquet.write_table(pa.table(columns), sink)
     return sink.getvalue()
+
+
+def read(path, content, columns=None):
+    """Write a file, and return the rows that are read from it."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(Data(str(path), columns or Columns()).rows())
 
 
 WRITTEN = {
@@ -49,26 +55,21 @@ WRITTEN = {
     "a.csv": as_csv,
     "a.jsonl": lambda texts: lines(json.dumps({"text": text, "n": 1}) for text in texts),
     "strings.ndjson": lambda texts: lines(map(json.dumps, texts)),
-    "a.parquet": as_parquet,
+    "a.parquet": lambda texts: as_parquet(text=texts, n=range(len(texts))),
     "stream.arrow": arrow(ipc.new_stream),
     "file.arrow": arrow(ipc.new_file),
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_every_format_gives_the_same_texts(name, tmp_path):
-    path = tmp_path / name
-    path.write_bytes(WRITTEN[name](TEXTS))
-    data = Data(str(path))
-    rows = list(data.rows())
-    assert [row.text for row in rows] == [*TEXTS]
-    first = 2 if name in ("header.tsv", "a.csv") else 1
-    assert [(row.file, row.line) for row in rows] == [(str(path), first + i) for i in range(4)]
-    assert data.count() == 4 + first - 1  # a header is one more
-
-
-def test_every_format_is_tested():
+def test_every_format_gives_the_same_texts(tmp_path):
     assert {name[name.index(".") :] for name in WRITTEN} == FORMATS.keys()
+    for name, write in WRITTEN.items():
+        path = tmp_path / name
+        rows = read(path, write(TEXTS))
+        assert [row.text for row in rows] == [*TEXTS], name
+        first = 2 if name in ("header.tsv", "a.csv") else 1
+        assert [(row.file, row.line) for row in rows] == [(str(path), first + i) for i in range(4)], name
+        assert Data(str(path)).count() == 4 + first - 1, name  # a header is one more
 
 
 BROKEN = {
@@ -92,18 +93,14 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_row_is_named_and_the_others_are_read(name, tmp_path):
     content, expected = BROKEN[name]
-    path = tmp_path / name
-    path.write_bytes(content)
-    rows = list(Data(str(path)).rows())
+    rows = read(tmp_path / name, content)
     assert [row.text for row in rows if isinstance(row, Record)] == ["one", "two"]
     assert {row.line: row.reason for row in rows if isinstance(row, Broken)} == expected
-    assert {row.file for row in rows} == {str(path)}
+    assert {row.file for row in rows} == {str(tmp_path / name)}
 
 
 def test_an_empty_cell_of_a_table_with_types_is_a_broken_row(tmp_path):
-    path = tmp_path / "a.parquet"
-    parquet.write_table(pa.table({"text": ["one", None, " ", "two"], "target": ["", "b", "c", "d"]}), path)
-    rows = list(Data(str(path)).rows())
+    rows = read(tmp_path / "a.parquet", as_parquet(text=["one", None, " ", "two"], target=["", "b", "c", "d"]))
     assert [(type(row), row.line) for row in rows] == [(Record, 1), (Broken, 2), (Broken, 3), (Record, 4)]
     assert rows[0].target is None
     assert rows[3].target == "d"
@@ -134,63 +131,44 @@ def test_standard_input_has_one_text_a_line(monkeypatch):
     assert Data("-").count() is None
 
 
-COLUMNS = [
-    ("pairs.tsv", "I go.\t我去。\n", Columns(target="2"), Record("", 1, "I go.", "我去。")),
-    ("named.tsv", "zh\ten\n我去。\tI go.\n", Columns(text="en", target="zh"), Record("", 2, "I go.", "我去。")),
-    ("a.csv", "sentence,pair\na,b\n", Columns(), Record("", 2, "a", pair="b")),
-    (
-        "tree.tsv",
-        "text\theads\talignment\na b\t2 0\t0-0 1-1\n",
-        Columns(),
-        Record("", 2, "a b", heads=(2, 0), alignment=((0, 0), (1, 1))),
-    ),
-    ("a.jsonl", '{"source": "a b", "heads": [2, 0]}\n', Columns(), Record("", 1, "a b", heads=(2, 0))),
-]
+def test_columns_are_chosen_by_name_by_number_or_by_default(tmp_path):
+    tree = {"heads": (2, 0)}
+    for name, content, columns, line, said in (
+        ("pairs.tsv", "I go.\t我去。\n", Columns(target="2"), 1, {"text": "I go.", "target": "我去。"}),
+        ("named.tsv", "zh\ten\n我去。\tI go.\n", Columns(text="en", target="zh"), 2,
+         {"text": "I go.", "target": "我去。"}),
+        ("a.csv", "sentence,pair\na,b\n", None, 2, {"text": "a", "pair": "b"}),
+        ("tree.tsv", "text\theads\talignment\na b\t2 0\t0-0 1-1\n", None, 2,
+         {"text": "a b", "alignment": ((0, 0), (1, 1)), **tree}),
+        ("a.jsonl", '{"source": "a b", "heads": [2, 0]}\n', None, 1, {"text": "a b", **tree}),
+    ):  # fmt: skip
+        assert read(tmp_path / name, content, columns) == [Record(str(tmp_path / name), line, **said)], name
 
 
-@pytest.mark.parametrize(("name", "content", "columns", "expected"), COLUMNS)
-def test_columns_are_chosen_by_name_by_number_or_by_default(name, content, columns, expected, tmp_path):
-    path = tmp_path / name
-    path.write_text(content)
-    (row,) = Data(str(path), columns).rows()
-    assert row == Record(str(path), *[getattr(expected, field) for field in ("line", "text", "target", "pair", "heads",
-                                                                               "alignment")])  # fmt: skip
+def test_a_tree_or_links_that_cannot_be_read_are_a_broken_row(tmp_path):
+    for heads, links in (("2 x", ""), ("9 0", ""), ("", "0"), ("", "0-0-0"), ("", "a-b"), ("", "-1-0")):
+        (row,) = read(tmp_path / "a.tsv", f"text\theads\talignment\na b\t{heads}\t{links}\n")
+        assert isinstance(row, Broken) and "not such as" in row.reason, (heads, links)
 
 
-@pytest.mark.parametrize(
-    ("heads", "alignment"), [("2 x", ""), ("9 0", ""), ("", "0"), ("", "0-0-0"), ("", "a-b"), ("", "-1-0")]
-)
-def test_a_tree_or_links_that_cannot_be_read_are_a_broken_row(heads, alignment, tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_text(f"text\theads\talignment\na b\t{heads}\t{alignment}\n")
-    (row,) = Data(str(path)).rows()
-    assert isinstance(row, Broken)
-    assert "not such as" in row.reason
+REFUSED = {
+    "none.txt": (None, "There is no file or folder .*none.txt"),
+    "a.doc": ("a", "a.doc does not say by its ending what it is: rename it to end in .txt"),
+    "a.csv": ("id,words\n1,a\n", "a.csv has no column text: it has id, words"),
+    "damaged.parquet": ("PAR1 is not enough", "damaged.parquet cannot be read: "),
+    "a.arrow": ("no", "a.arrow cannot be read: "),
+    "two.parquet": (as_parquet(en=["a"], zh=["b"], n=[1]), "has the columns en, zh: say with --text which"),
+}
 
 
-REFUSED = [
-    ("none.txt", None, Columns(), "There is no file or folder .*none.txt"),
-    ("a.doc", "a", Columns(), "a.doc does not say by its ending what it is: rename it to end in .txt"),
-    ("a.csv", "id,words\n1,a\n", Columns(text="text"), "a.csv has no column text: it has id, words"),
-    ("a.parquet", "PAR1 is not enough", Columns(), "a.parquet cannot be read: "),
-    ("a.arrow", "no", Columns(), "a.arrow cannot be read: "),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "columns", "message"), REFUSED)
-def test_what_cannot_be_read_at_all_is_refused_in_one_line(name, content, columns, message, tmp_path):
-    if content is not None:
-        (tmp_path / name).write_text(content)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_at_all_is_refused_in_one_line(name, tmp_path):
+    """Several columns of texts are not guessed between."""
+    content, message = REFUSED[name]
+    columns = Columns(text="text") if name == "a.csv" else None
     with pytest.raises(DataError, match=message) as error:
-        list(Data(str(tmp_path / name), columns).rows())
+        list(Data(str(tmp_path / name)).rows()) if content is None else read(tmp_path / name, content, columns)
     assert "\n" not in str(error.value)
-
-
-def test_several_columns_of_texts_are_not_guessed_between(tmp_path):
-    path = tmp_path / "a.parquet"
-    parquet.write_table(pa.table({"en": ["a"], "zh": ["b"], "n": [1]}), path)
-    with pytest.raises(DataError, match="has the columns en, zh: say with --text which"):
-        list(Data(str(path)).rows())
 
 
 def test_a_folder_without_data_is_refused(tmp_path):

@@ -1,11 +1,12 @@
 """Sums of an atlas compared with their definitions, cell by cell, and merged in any order."""
 
 import math
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.atlas.corpus import SHAPE, corpus, reduced
@@ -19,6 +20,11 @@ from visformer.errors import TraceError
 from visformer.trace import Trace
 
 STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
+
+
+@cache
+def whole():
+    return reduced(range(len(corpus())))
 
 
 def sides(stack):
@@ -47,7 +53,7 @@ def by_hand(trace, stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_statistics_equal_their_definitions(stack):
-    sums = reduced(range(len(corpus()))).sums[stack]
+    sums = whole().sums[stack]
     expected = {}
     for _, trace in corpus():
         for layer, head, rows in by_hand(trace, stack):
@@ -70,7 +76,7 @@ def test_statistics_equal_their_definitions(stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_scores_of_the_explorer_are_those_of_many_texts(stack):
-    sums = reduced(range(len(corpus()))).sums[stack]
+    sums = whole().sums[stack]
     for name, mean in mean_head_scores((trace for _, trace in corpus()), *stack.split(".")).items():
         rows, total = sums.measures[sums.names.index(name), :2]
         assert total / rows == pytest.approx(mean, rel=1e-12)
@@ -78,7 +84,7 @@ def test_the_scores_of_the_explorer_are_those_of_many_texts(stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_offsets_and_positions_count_every_cell_and_row(stack):
-    sums = reduced(range(len(corpus()))).sums[stack]
+    sums = whole().sums[stack]
     offsets, positions = np.zeros((2, *SHAPE, 2 * OFFSETS + 1)), np.zeros((2, *SHAPE, POSITIONS))
     for _, trace in corpus():
         for layer, tensor in trace.layers(*stack.split(".")).items():
@@ -99,7 +105,7 @@ def test_offsets_and_positions_count_every_cell_and_row(stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_examples_are_the_cells_that_exceed_equal_weights_most(stack):
-    sums = reduced(range(len(corpus()))).sums[stack]
+    sums = whole().sums[stack]
     queries, keys = sides(stack)
     for head in range(SHAPE[0] * SHAPE[1]):
         found = {}  # by text, the strongest and earliest
@@ -127,7 +133,7 @@ def test_examples_are_the_cells_that_exceed_equal_weights_most(stack):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_histogram_counts_the_means_of_texts(stack):
-    sums = reduced(range(len(corpus()))).sums[stack]
+    sums = whole().sums[stack]
     for layer, head in np.ndindex(SHAPE):
         values = {"sink": [], "entropy": [], "distance": []}
         for _, trace in corpus():
@@ -171,6 +177,7 @@ def assert_same(one, other):
             assert sums.examples[head] == second.examples[head], (name, head)
 
 
+@settings(max_examples=15)
 @given(st.permutations(range(24)), st.sets(st.integers(1, 23)), st.randoms(use_true_random=False))
 def test_any_split_and_any_order_of_merging_give_the_same(order, cuts, random):
     places = [0, *sorted(cuts), 24]
@@ -178,7 +185,7 @@ def test_any_split_and_any_order_of_merging_give_the_same(order, cuts, random):
     while len(parts) > 1:  # merged as a tree of any form
         one = parts.pop(random.randrange(len(parts)))
         parts[random.randrange(len(parts))].merge(one)
-    assert_same(parts[0], reduced(range(24)))
+    assert_same(parts[0], whole())
 
 
 def test_more_examples_than_are_kept_are_merged_as_if_all_had_been_kept(monkeypatch):

@@ -9,9 +9,8 @@ import pytest
 from visformer.pictures.style.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
 
 
-@pytest.mark.parametrize(
-    ("token", "shown"),
-    [
+def test_invisible_characters_are_shown_as_symbols_or_code_points():
+    for token, shown in (
         ("went", "went"),
         ("东北", "东北"),
         (" ", "␣"),
@@ -23,10 +22,8 @@ from visformer.pictures.style.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL
         ("\U0001f468\u200d\U0001f469", "\U0001f468\u200d\U0001f469"),
         ("<script>", "<script>"),
         ("שלום", "שלום"),
-    ],
-)
-def test_invisible_characters_are_shown_as_symbols_or_code_points(token, shown):
-    assert visible(token) == shown
+    ):
+        assert visible(token) == shown
 
 
 @pytest.mark.parametrize(("theme", "sign"), [("light", -1), ("dark", 1)])

@@ -2,43 +2,31 @@
 
 import re
 
-import pytest
-
 from tests.training.test_supplement import FOLDER, plain
 from visformer.training.evaluation.alignment import read_aligned
 from visformer.training.supplement import read_rows
 
 ROWS = read_rows(FOLDER / "alignment.tsv", columns=4)
-PAIRS = read_aligned(FOLDER / "alignment.tsv")
-each = pytest.mark.parametrize(("row", "pair"), [*zip(ROWS, PAIRS, strict=True)], ids=[row[0] for row in ROWS])
 
 
-def test_there_are_fifty_pairs_without_duplicates():
+def test_fifty_different_pairs_have_words_that_rebuild_them_and_valid_links():
     assert len(ROWS) == 50
-    for column in (0, 1):
-        assert len({plain(row[column]) for row in ROWS}) == len(ROWS)
+    assert all(len({plain(row[column]) for row in ROWS}) == len(ROWS) for column in (0, 1))
+    for (en, zh, *cells), pair in zip(ROWS, read_aligned(FOLDER / "alignment.tsv"), strict=True):
+        assert en == " ".join(en.split()) and en.replace(" ", "") == "".join(pair.source)
+        assert zh == " ".join(pair.target)
+        assert 4 <= sum(word[0].isalnum() for word in pair.source) <= 12, en
+        # A run of Latin letters or digits would need its spaces back; there is none.
+        assert re.fullmatch(r"[\u4e00-\u9fff ]+(?: ， [\u4e00-\u9fff ]+)?[。？！]", zh), zh
 
-
-@each
-def test_words_rebuild_the_sentences(row, pair):
-    en, zh = row[:2]
-    assert " ".join(en.split()) == en
-    assert "".join(pair.source) == en.replace(" ", "")
-    assert " ".join(pair.target) == zh
-    assert 4 <= sum(word[0].isalnum() for word in pair.source) <= 12
-    # A run of Latin letters or digits would need its spaces back; there is none.
-    assert re.fullmatch(r"[\u4e00-\u9fff ]+(?: ， [\u4e00-\u9fff ]+)?[。？！]", zh)
-
-
-@each
-def test_links_are_sorted_and_valid_and_link_punctuation_only_to_punctuation(row, pair):
-    sure, further = ([tuple(map(int, link.split("-"))) for link in cell.split()] for cell in row[2:])
-    assert sure == sorted(sure) and further == sorted(further)
-    assert len({*sure, *further}) == len(sure) + len(further)
-    assert (pair.sure, pair.possible) == ({*sure}, {*sure, *further})
-    assert (len(pair.source) - 1, len(pair.target) - 1) in pair.sure
-    for i, j in pair.possible:
-        assert pair.source[i][0].isalnum() == pair.target[j][0].isalnum(), (pair.source[i], pair.target[j])
+        sure, further = ([tuple(map(int, link.split("-"))) for link in cell.split()] for cell in cells)
+        assert sure == sorted(sure) and further == sorted(further), en
+        assert len({*sure, *further}) == len(sure) + len(further), en
+        assert (pair.sure, pair.possible) == ({*sure}, {*sure, *further})
+        assert (len(pair.source) - 1, len(pair.target) - 1) in pair.sure, en
+        for i, j in pair.possible:
+            words = pair.source[i], pair.target[j]
+            assert words[0][0].isalnum() == words[1][0].isalnum(), ("punctuation is linked to punctuation", en, words)
 
 
 def test_held_out_sentences_are_absent():
