@@ -22,7 +22,7 @@ def test_there_is_a_record_of_every_bundled_model_and_of_no_other():
     assert recorded("gpt2") == {}
 
 
-@pytest.mark.parametrize("name", ["mini-gpt", "mini-gpt-2"])
+@pytest.mark.parametrize("name", ["mini-gpt", pytest.param("mini-gpt-2", marks=pytest.mark.full)])
 def test_the_known_heads_of_a_record_are_computed_anew(name):
     again, record = labelled(vf.load(name)), recorded(name)["known"].frame()
     assert record.attrs == again.attrs
@@ -31,6 +31,7 @@ def test_the_known_heads_of_a_record_are_computed_anew(name):
         assert record[column].tolist() == pytest.approx(again[column].tolist(), abs=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "method"), [("en-zh", "gradient"), ("mini-gpt", "zero"), ("mini-gpt-2", "mean")])
 def test_the_effects_of_a_record_are_computed_anew(name, method):
     again = ranked(vf.load(name), method=method)
@@ -53,6 +54,7 @@ def test_the_alignment_head_is_that_of_the_evaluation():
     assert aligning(folder_of("mini-gpt")) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "n"), [("en-zh", 1920), ("mini-gpt", 960)])
 def test_the_history_of_heads_is_computed_anew(name, n):
     record, last = head_scores(name), len(steps(name)) - 1

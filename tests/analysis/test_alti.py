@@ -95,13 +95,10 @@ def test_a_row_in_which_nothing_counts_gives_all_to_the_residual_and_is_counted(
     assert empty_rows(empty) == 3 * n_src + 6 * n_tgt
 
 
-def test_a_model_with_layers_without_attention_is_refused():
+def test_layers_without_attention_and_those_that_were_not_recorded_are_refused():
     model = vf.wrap(tiny_module("lfm2"), tokenizer())
     with pytest.raises(TraceError, match="rollout needs attention in every layer"):
         rollout(model.trace("I went to the river"))
-
-
-def test_a_layer_that_was_not_recorded_is_refused():
     trace = trace_of("en-zh")
     kept = {name: tensor for name, tensor in trace.tensors.items() if not name.startswith("encoder.1.")}
     for method in (rollout, alti_plus):

@@ -64,19 +64,14 @@ def test_json_of_a_panel_has_null_for_nan():
     assert saved["values"][2] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("trace", "x"), ("trace", "x.pdf"), ("panels", "x.html"), ("figure", "x.html")]
-)
-def test_an_unknown_ending_is_refused(tmp_path, kind, name):
-    endings = ", ".join(one.ending for one in FORMATS if kind in one.offers)
-    with pytest.raises(VisformerError, match=f"{name} does not end in any of {endings}:"):
-        vf.export.save(EXAMPLES[kind](), tmp_path / name)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_unknown_theme_is_refused(tmp_path):
+def test_unknown_endings_and_themes_are_refused(tmp_path):
+    for kind, name in (("trace", "x"), ("trace", "x.pdf"), ("panels", "x.html"), ("figure", "x.html")):
+        endings = ", ".join(one.ending for one in FORMATS if kind in one.offers)
+        with pytest.raises(VisformerError, match=f"{name} does not end in any of {endings}:"):
+            vf.export.save(EXAMPLES[kind](), tmp_path / name)
     with pytest.raises(VisformerError, match="theme is 'blue'"):
         vf.export.save(made_up_trace(), tmp_path / "x.svg", theme="blue")
+    assert not list(tmp_path.iterdir())
 
 
 def test_text_is_in_the_requested_language(tmp_path):

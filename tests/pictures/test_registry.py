@@ -14,28 +14,18 @@ from visformer.pictures.registry.setting import Setting, Source
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_page_has_a_script_and_every_script_a_page():
-    scripts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").rglob("*.py")}
-    assert {page.path for page in pages().values()} == scripts
-
-
-def test_every_page_with_a_sentence_shows_a_part_of_the_model():
-    assert {page.name for page in pages().values() if page.where is None} == {
-        page.name for page in pages().values() if not page.has_sentence
+def test_declarations_are_complete():
+    """Pages and scripts belong together, names are unique, and every view says what to look for."""
+    assert {page.path for page in pages().values()} == {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").rglob("*.py")
     }
-
-
-def test_names_of_pictures_and_of_their_options_are_unique():
+    for page in pages().values():
+        assert (page.where is None) == (not page.has_sentence), "the part of the model that it shows"
+        assert all(page.view(view).look_for for view in page.titles), page.name
     declared = [declaration.name for page in pages().values() for declaration in page.pictures]
     assert sorted(declared) == sorted(pictures())
     for declaration in pictures().values():
-        assert len({*declaration.names}) == len(declaration.names)
-
-
-def test_every_view_of_a_page_says_what_to_look_for():
-    for page in pages().values():
-        for view in page.titles:
-            assert page.view(view).look_for
+        assert len({*declaration.names}) == len(declaration.names), declaration.name
 
 
 @pytest.mark.parametrize("name", pictures())

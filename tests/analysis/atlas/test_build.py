@@ -43,10 +43,10 @@ def data(tmp_path):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The atlas of a tiny model, of all texts in shards of 8, with the effects on the first five; and its folder."""
+    """An atlas of all texts in shards of 8, with the effects on the first five; its folder and its data."""
     path = tmp_path_factory.mktemp("built")
     data = written(path / "texts.txt", TEXTS)
-    return build(tiny_gpt(), data, path / "out", shard=8, effects=5), path / "out"
+    return build(tiny_gpt(), data, path / "out", shard=8, effects=5), path / "out", data
 
 
 def files(folder):
@@ -87,7 +87,7 @@ def test_an_atlas_has_the_scores_of_the_explorer(data, tmp_path):
 
 
 def test_spread_histograms_and_effects_are_those_of_the_texts(built):
-    atlas, _ = built
+    atlas, *_ = built
     scores = [mean_head_scores(trace, "decoder") for trace in tiny_gpt().trace_many(TEXTS)]
     entropies = np.stack([score["entropy"] for score in scores])
     assert atlas.heads["entropy_sd"].to_numpy() == pytest.approx(entropies.std(axis=0, ddof=1).ravel(), rel=1e-6)
@@ -106,7 +106,7 @@ def test_spread_histograms_and_effects_are_those_of_the_texts(built):
 
 
 def test_tables_read_with_pandas_have_a_schema_that_does_not_depend_on_the_data(built, data, tmp_path):
-    _, folder = built
+    _, folder, _ = built
     build(tiny_translator(), data, tmp_path / "other", limit=3)
     for name in ("heads", "histograms", "offsets", "positions", "examples", "broken"):
         one, other = (pyarrow.parquet.read_schema(each / f"{name}.parquet") for each in (folder, tmp_path / "other"))
@@ -125,9 +125,9 @@ class _Stop(Exception):
     """Stands in for Ctrl+C, whose exception pytest would take for its own."""
 
 
-def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(built, data, tmp_path):
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(built, tmp_path):
     """First while texts are counted, then while heads are silenced."""
-    _, whole = built
+    _, whole, data = built
     out, counted, silenced = tmp_path / "out", [], []
 
     def again(*, counting=0, silencing=0):

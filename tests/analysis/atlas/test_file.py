@@ -146,6 +146,7 @@ def test_the_bundled_atlases_are_of_the_bundled_models_and_small():
         Atlas.bundled("gpt2")
 
 
+@pytest.mark.full
 def test_what_is_bundled_is_what_the_script_makes():
     from scripts import bundle_atlas
 
