@@ -35,7 +35,8 @@ def pixels(svg, scale=1.0):
 
 
 def colours_of(svg):
-    return {tuple(colour) for colour in pixels(svg).reshape(-1, 3).tolist()}
+    packed = np.unique(pixels(svg) @ [1 << 16, 1 << 8, 1])  # tuples of half a million pixels take seconds
+    return {(int(colour) >> 16, int(colour) >> 8 & 255, int(colour) & 255) for colour in packed}
 
 
 def matrix(values, **settings):

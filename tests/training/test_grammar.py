@@ -32,7 +32,7 @@ def grammar():
 
 @pytest.fixture(scope="module")
 def many(grammar):
-    return generate.sample(grammar, 3000, seed=0)
+    return generate.sample(grammar, 1500, seed=0)
 
 
 def rows_of(name):
@@ -192,9 +192,9 @@ def test_words_of_the_lexicon_are_linked(grammar, many):
 
 
 def test_same_seed_same_sentences(grammar):
-    first = generate.sample(grammar, 200, seed=7)
-    assert first == generate.sample(generate.load(), 200, seed=7)
-    assert first != generate.sample(grammar, 200, seed=8)
+    first = generate.sample(grammar, 60, seed=7)
+    assert first == generate.sample(generate.load(), 60, seed=7)
+    assert first != generate.sample(grammar, 60, seed=8)
 
 
 def test_indefinite_article(many):
@@ -227,7 +227,7 @@ def test_measure_words(grammar, many):
             if s.zh_relations[i] == "nummod" and s.zh_words[i] in numbers and s.zh_words[head] in nouns:
                 counted += 1
                 assert "clf" in [s.zh_relations[j] for j, h in enumerate(s.zh_heads) if h == i], s.zh
-    assert counted > 100
+    assert counted > 50
 
 
 def test_hand_checked_analysis(grammar):
@@ -327,14 +327,14 @@ def copy(tmp_path):
 
 
 def test_evaluated_sentences_are_refused(grammar, copy):
-    before = generate.sample(grammar, 300, seed=5)
-    judged = [before[0], before[40], before[41]]
+    before = generate.sample(grammar, 80, seed=5)
+    judged = [before[0], before[10], before[11]]
     (copy / "judged").mkdir(exist_ok=True)
     (copy / "judged" / "new.tsv").write_text(
         "zh\ten\tscore\n" + "".join(f"{s.zh}\t{s.en}\t1\n" for s in judged), encoding="utf-8"
     )
     after = generate.load(copy / "grammar")
-    drawn = generate.sample(after, 300, seed=5)
+    drawn = generate.sample(after, 80, seed=5)
     for s in judged:
         content = grammar.refusals.content(s.en), grammar.refusals.content(s.zh)
         for t in drawn:
@@ -392,7 +392,8 @@ def test_bad_files(copy, name, line, message):
         generate.sample(generate.load(copy / "grammar"), 1, seed=0)
 
 
-def test_command_line(capsys, monkeypatch):
+def test_command_line(grammar, capsys, monkeypatch):
+    monkeypatch.setattr(generate, "load", {generate.FOLDER: grammar}.get)
     monkeypatch.setattr("sys.argv", ["grammar", "--n", "3", "--seed", "1"])
     generate.main()
     lines = capsys.readouterr().out.splitlines()

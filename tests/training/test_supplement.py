@@ -29,7 +29,7 @@ def supplement():
 
 @pytest.fixture(scope="module")
 def many(supplement):
-    return [pair for seed in range(6) for pair in generate.sample(supplement, 2500, seed=seed)]
+    return [pair for seed in range(6) for pair in generate.sample(supplement, 1000, seed=seed)]
 
 
 def plain(text):

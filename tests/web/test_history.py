@@ -42,7 +42,8 @@ def test_each_moment_has_the_attention_the_text_and_the_probabilities_of_its_mod
     told = found.pop("history")[0]["moments"]
     assert [*found] == [f"moment-{at}" for at in range(5)]
     steps = vf.moments(own).step
-    for at, (header, numbers) in enumerate(found.values()):
+    for at in (0, 2, 4):
+        header, numbers = found[f"moment-{at}"]
         trace = vf.load(own, moment=at).trace(TEXT, record=("*.pattern", "logits"))
         assert (header["start"]["stack"], header["start"]["head"]) == ("decoder.cross_attn", 1)
         exact = trace["decoder.0.cross_attn.pattern"].value[1]

@@ -49,7 +49,7 @@ sizes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(sizes, st.booleans(), st.sampled_from(STACKS), st.integers(0, 3), st.integers(0, 8))
 def test_the_two_messages_have_every_head_once_to_four_digits(size, has_gaps, stack, layer, head):
     trace, focus = made_up_trace(**size), Focus(stack, layer, head)

@@ -69,9 +69,11 @@ def test_a_vertical_line_shows_a_moment_in_every_panel():
         curves(MOMENTS, SETTING, 3)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_bundled_histories_have_their_panels_and_marks_in_both_languages(theme):
-    en, zh = (Setting(Source(theme=theme, gettext=translations(lang).gettext)) for lang in ("en", "zh"))
+def test_the_bundled_histories_have_their_panels_and_marks_in_both_languages_and_themes():
+    en, zh = (
+        Setting(Source(theme=theme, gettext=translations(lang).gettext))
+        for theme, lang in (("light", "en"), ("dark", "zh"))
+    )
     assert axes_of(curves("en-zh", en)) == ["Loss, nats", "BLEU and AER, %", "Score of the best head"]
     assert axes_of(curves("mini-gpt", zh)) == ["损失（奈特）", "最好的头的分数"]
     (marks,) = [trace for trace in curves("mini-gpt", en).data if trace.mode == "markers+text"]

@@ -9,6 +9,7 @@ from tests.support import tiny_tokenizer, tiny_translator
 from tests.training.test_supplement import FOLDER
 from visformer.errors import DataError
 from visformer.training import grammar
+from visformer.training.evaluation import alignment
 from visformer.training.evaluation.alignment import (
     READINGS,
     Aligned,
@@ -95,12 +96,18 @@ def test_a_head_that_is_best_on_every_pair_is_chosen_each_time_and_its_interval_
     assert (told["high"] - told["low"]) / 2 == pytest.approx(1.96 * hits[1].std() / 10 / 100**0.5, rel=0.1)
 
 
-def test_gold_sentences_of_the_grammar_have_something_held_out_and_their_words():
-    gold = from_grammar(FOLDER / "grammar")
-    assert len(gold) == 500
-    assert gold == from_grammar(FOLDER / "grammar")
+@pytest.mark.parametrize("n", [20, pytest.param(500, marks=pytest.mark.full)])
+def test_gold_sentences_of_the_grammar_have_something_held_out_and_their_words(n, monkeypatch):
     rules = grammar.load(FOLDER / "grammar")
-    trained_on = {one.en for seed in range(3) for one in grammar.sample(rules, 500, seed=seed)}
+    monkeypatch.setattr(grammar, "load", {FOLDER / "grammar": rules}.get)
+    monkeypatch.setattr(alignment, "GRAMMAR_SENTENCES", n)
+    gold = from_grammar(FOLDER / "grammar")
+    assert len(gold) == n
+    assert gold == from_grammar(FOLDER / "grammar")
+    assert [pair.source_text for pair in gold] == [
+        one.en for one in grammar.sample(rules, n, seed=alignment.GRAMMAR_SEED, held_out=True)
+    ]
+    trained_on = {one.en for one in grammar.sample(rules, 3 * n, seed=0)}
     for pair in gold:
         assert pair.source_text not in trained_on
         assert "".join(pair.target) == pair.target_text
