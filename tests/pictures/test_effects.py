@@ -5,6 +5,7 @@ import pytest
 
 import visformer as vf
 from tests.kinds import model_of
+from tests.support import tiny_translator
 from visformer import analysis
 from visformer.errors import VisformerError
 from visformer.export.curves import figure_svg, numbers_of
@@ -76,15 +77,16 @@ def test_changes_have_a_sign_and_enough_digits(value, text):
 
 
 @pytest.mark.parametrize("scope", ["head", "layer"])
-def test_each_row_has_the_median_and_range_of_its_shuffles(translator, scope):
-    setting = setting_of("shuffle-effects", translator, TEXT, TARGET, **CROSS, scope=scope)
-    how = {"path": PATH, "head": 3} if scope == "head" else {"path": "decoder.2.*"}
-    found = analysis.shuffle_effect(translator, TEXT, TARGET, **how)
+def test_each_row_has_the_median_and_range_of_its_shuffles(scope):
+    model, target = tiny_translator(), "我去学校。"
+    setting = setting_of("shuffle-effects", model, TEXT, target, **{**CROSS, "head": 1}, scope=scope)
+    how = {"path": PATH, "head": 1} if scope == "head" else {"path": "decoder.2.*"}
+    found = analysis.shuffle_effect(model, TEXT, target, **how)
     figure = picture("shuffle-effects").draw(setting)
     _, table = numbers_of(figure)
     for column, values in (("median", found.median), ("least", found.low), ("most", found.high)):
         np.testing.assert_allclose(table[column], values, atol=1e-6)
-    assert table["row"][1] == "我 → 买"
+    assert table["row"][1] == "我 → 去"
     assert "Median of 20 shuffles" in shuffled.meaning(setting)
     assert f"by {found.median.max():.3f}" in shuffled.meaning(setting)
     assert "<svg" in figure_svg(figure)
@@ -95,17 +97,18 @@ def test_uniform_weights_are_one_draw(translator):
     assert shuffled.meaning(setting).startswith("With uniform weights, ")
 
 
-def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends(translator):
-    setting = setting_of("patching", translator, TEXT, bundled=1)
+def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends():
+    model = vf.load("mini-gpt")
+    setting = setting_of("patching", model, TEXT, bundled=3)
     stream, heads = patched.patched(setting)
-    pair = analysis.patching_pairs("en-zh")[1]
+    pair = analysis.patching_pairs("mini-gpt")[3]
     for panel, by in ((stream, "layer-token"), (heads, "head")):
-        found = analysis.patching(translator, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by=by)
+        found = analysis.patching(model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by=by)
         np.testing.assert_allclose(panel.values, found.share, atol=2e-4)
         assert panel.limit == stream.limit, "one scale"
         assert weights.signed(found.clean) in patched.difference(setting)
         assert weights.signed(found.corrupt) in patched.difference(setting)
-    assert "dog / car" in stream.columns.texts
+    assert "he / they" in stream.columns.texts
 
 
 def test_a_second_sentence_of_ones_own_is_patched_and_one_of_another_length_refused(translator):

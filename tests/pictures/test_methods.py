@@ -24,12 +24,12 @@ def drawn(kind, stack):
 @pytest.mark.parametrize(
     ("kind", "stack", "where", "names"),
     [
-        ("en-zh", ENCODER, "encoder", OF_TRACE),
-        ("en-zh", DECODER, "decoder", OF_TRACE),
         ("en-zh", CROSS, "cross", [*METHODS]),
         ("mini-gpt", DECODER, "decoder", [*METHODS]),
         ("bert", ENCODER, "encoder", OF_TRACE),
-        ("gpt2", DECODER, "decoder", [*METHODS]),
+        pytest.param("en-zh", ENCODER, "encoder", OF_TRACE, marks=pytest.mark.full),
+        pytest.param("en-zh", DECODER, "decoder", OF_TRACE, marks=pytest.mark.full),
+        pytest.param("gpt2", DECODER, "decoder", [*METHODS], marks=pytest.mark.full),
     ],
 )
 def test_panels_are_what_the_methods_give(kind, stack, where, names):

@@ -28,9 +28,13 @@ def test_declarations_are_complete():
         assert len({*declaration.names}) == len(declaration.names), declaration.name
 
 
+@pytest.fixture(scope="module")
+def source(model):
+    return vf.figures.source_of(model, "I went", "我 去")
+
+
 @pytest.mark.parametrize("name", pictures())
-def test_the_defaults_of_options_are_valid_and_restored_from_a_link(model, name):
-    source = vf.figures.source_of(model, "I went", "我 去")
+def test_the_defaults_of_options_are_valid_and_restored_from_a_link(source, name):
     setting = Setting(source, picture(name).needs)
     for option in picture(name).options:
         value = option.start(setting)
