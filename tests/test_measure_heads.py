@@ -22,7 +22,8 @@ def test_there_is_a_record_of_every_bundled_model_and_of_no_other():
     assert recorded("gpt2") == {}
 
 
-@pytest.mark.parametrize("name", ["mini-gpt", pytest.param("mini-gpt-2", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mini-gpt", "mini-gpt-2"])
 def test_the_known_heads_of_a_record_are_computed_anew(name):
     again, record = labelled(vf.load(name)), recorded(name)["known"].frame()
     assert record.attrs == again.attrs
