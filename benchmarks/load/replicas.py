@@ -32,11 +32,20 @@ def wait_until_ready(address: str) -> None:
     raise SystemExit(f"{address} is not ready after {TIMEOUT} s")
 
 
+_RESERVED: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port that nothing listens on, and which no other program is given while this process lives.
+
+    The socket stays bound without listening: a server that is told the port can listen on it, again and again, as
+    servers set ``SO_REUSEADDR``; the system gives it neither to a client nor to a server that leaves the choice to it.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    _RESERVED.append(reserved)
+    return int(reserved.getsockname()[1])
 
 
 class Replica:

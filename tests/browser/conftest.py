@@ -1,7 +1,6 @@
 """A real server and a real Chromium, shared by all tests."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.chromium import FLAGS, path
+from benchmarks.load.replicas import free_port
 from tests.browser import failures
 from tests.browser.bare import BarePage
 from tests.browser.slow import slow_down, slowed
@@ -45,12 +45,6 @@ def server(model_name, tmp_path_factory):
     """The address of a server of the app."""
     with serving(model_name, tmp_path_factory.mktemp("server")) as address:
         yield address
-
-
-def free_port():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
 
 
 def start(port, log, *, root=ROOT, **environment):
