@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -20,18 +21,15 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once, tiny_tokenizer, tiny_translator
 from tests.web.test_page import messages
 from visformer import pictures
-from visformer.adapters.load import untrained
 from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts, heads
 from visformer.pictures.examples.worked import compute
-from visformer.pictures.experiments.layers import split
-from visformer.pictures.experiments.patched import maps
 from visformer.pictures.lab import examples
 from visformer.pictures.registry import picture as registry
-from visformer.pictures.registry.setting import Setting, Source
+from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 REGISTERED = registry.pictures()
@@ -112,44 +110,6 @@ def _few_sentences(monkeypatch):
     monkeypatch.setattr(heads, "effect_sentences", lambda name: effect_sentences(name)[:4])
 
 
-def tiny_source():
-    own = model = tiny_translator()
-
-    def measure(analysis, **settings):
-        trained = {maps: TRAINED["patching"], split: TRAINED["parts"]}.get(analysis)
-        return analysis(vf.load(trained) if trained else model, "I", "我", **settings)
-
-    return Source(
-        record=lambda record: model.trace("I", "我", record=("*",)),
-        speak=lambda **settings: model.translate("I", **settings),
-        read=lambda text, target=None, *, edits=(), **_: own.trace(text, target, edits=edits),
-        moments=lambda: ({"step": 0}, {"step": 10}),
-        untrained=lambda norm, record: untrained(model, norm=norm).trace("I", "我", record=record),
-        measure=measure,
-        d_model=model.info.d_model,
-    )
-
-
-@pytest.mark.parametrize("picture", REGISTERED)
-def test_a_picture_reads_exactly_the_options_that_it_declares(picture):
-    options_read = set()
-
-    class Watched(Setting):
-        def __getitem__(self, name):
-            options_read.add(name)
-            return super().__getitem__(name)
-
-        def get(self, name, default=None):
-            options_read.add(name)
-            return super().get(name, default)
-
-    declared = REGISTERED[picture]
-    values = declared.setting(tiny_source(), {})
-    declared.draw(Watched(values.source, declared.needs, values))
-    unused = {"head"} if picture == "all-heads" else set()  # it reads stack, layer and head together
-    assert options_read - unused == {*declared.names}
-
-
 DRAWN = re.compile(r"Panel|Figure")
 UNNAMED = {
     "atlas.by_position": "another chart of 'atlas-head'",
@@ -168,21 +128,52 @@ def modules_of(package):
     return [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
 
 
-def test_every_function_that_draws_belongs_to_a_registered_picture():
+class Watched(Setting):
+    """A setting that notes which options are read."""
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        self.read.add(name)
+        return super().get(name, default)
+
+
+def test_every_picture_is_exported_reads_exactly_its_options_and_owns_what_draws_it(tmp_path, model, monkeypatch):
     functions = {}
     for module in (*modules_of(pictures), *modules_of(charts)):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             returns = str(function.__annotations__.get("return"))
             if not name.startswith("_") and function.__module__ == module.__name__ and DRAWN.search(returns):
                 functions[function.__code__] = f"{module.__name__.rpartition('.')[2]}.{name}"
-    called = set()
-    sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
-    try:
-        for picture in REGISTERED.values():
-            picture.make(tiny_source())
-    finally:
-        sys.setprofile(None)
     assert len(functions) > 30
+    called, options_read = set(), {}
+
+    def watched(picture):
+        def draw(setting):
+            setting = Watched(setting.source, picture.needs, setting)
+            setting.read = options_read[picture.name] = set()
+            sys.setprofile(lambda frame, event, _: called.add(frame.f_code))
+            try:
+                return picture.draw(setting)
+            finally:
+                sys.setprofile(None)
+
+        return replace(picture, draw=draw)
+
+    watched_pictures = {name: watched(picture) for name, picture in REGISTERED.items()}
+    monkeypatch.setattr(registry, "pictures", lambda: watched_pictures)
+    for name, picture in REGISTERED.items():
+        out = tmp_path / f"{name}.{'html' if picture.live else 'svg'}"
+        stack = ("--stack", "decoder") if "stack" in picture.names else ()
+        sentence = () if picture.alone else ("I 去",)
+        used = ("--model", TRAINED[name]) if name in TRAINED else model
+        result = run("export", *sentence, *used, "-o", out, "--picture", name, *stack, "--lang", "zh")
+        assert result.exit_code == 0, (name, result.output, result.exception)
+        assert out.stat().st_size > 150, name
+        unused = {"head"} if name == "all-heads" else set()  # it reads stack, layer and head together
+        assert options_read[name] - unused == {*picture.names}, name
     assert {name for code, name in functions.items() if code not in called} == UNNAMED.keys()
 
 
@@ -237,17 +228,6 @@ def test_pictures_of_decoding_end_with_the_selected_step(tmp_path, model):
 )
 def test_an_option_without_effect_is_refused(tmp_path, arguments, message):
     assert_error(run("export", "I", "-o", tmp_path / "x.svg", *arguments), 2, message)
-
-
-@pytest.mark.parametrize("picture", REGISTERED)
-def test_every_picture_can_be_exported(tmp_path, model, picture):
-    out = tmp_path / ("x.html" if REGISTERED[picture].live else "x.svg")
-    stack = ("--stack", "decoder") if "stack" in REGISTERED[picture].names else ()
-    sentence = () if REGISTERED[picture].alone else ("I 去",)
-    used = ("--model", TRAINED[picture]) if picture in TRAINED else model
-    result = run("export", *sentence, *used, "-o", out, "--picture", picture, *stack, "--lang", "zh")
-    assert result.exit_code == 0, result.output
-    assert out.stat().st_size > 150
 
 
 def test_the_whole_model_is_a_page_with_the_head_in_focus_and_the_names_of_candidates(tmp_path, model):
