@@ -43,12 +43,14 @@ def test_benchmark_sentences_have_exactly_n_tokens(n):
     assert trace.meta["to"] == "zh"
 
 
+@pytest.mark.full
 def test_both_sides_of_each_comparison_give_the_same_output(monkeypatch):
     monkeypatch.setattr(models, "LENGTHS", (16,))
     rows = list(models.rows(tiny_translator(), QUICK))  # raises if outputs differ
     assert [row.goal for row in rows] == [1.15, None, 1.04, 1.1, 0.6]
 
 
+@pytest.mark.full
 def test_the_whole_model_is_measured_with_sentences_of_their_length_and_its_own_bytes():
     for size, model, text in whole_model.subjects():
         assert len(model.trace(text).tokens["src"]) == int(size.split(",")[0])
@@ -57,11 +59,13 @@ def test_the_whole_model_is_measured_with_sentences_of_their_length_and_its_own_
     assert all(100 < row.ours < 3000 for row in rows[1::2])
 
 
+@pytest.mark.full
 def test_a_batch_of_ours_and_of_transformers_record_the_same_patterns():
     rows = list(batches.rows(QUICK))  # raises if they differ
     assert [row.goal for row in rows] == [1.25, 0.7]
 
 
+@pytest.mark.full
 def test_an_atlas_and_bare_passes_see_the_same_weights():
     rows = list(atlas.rows(QUICK))  # raises if they differ
     assert [row.goal for row in rows] == [1.5, 1.5]

@@ -170,18 +170,11 @@ def names():
     }
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/api.md",
-        "docs/effects.md",
-        "docs/notebook.md",
-        "docs/export.md",
-        "docs/raw-tensors.md",
-        "docs/tensors.md",
-    ],
-)
+RUN = ("README.md", "docs/api.md", "docs/raw-tensors.md", "docs/tensors.md")
+RUN_LONG = ("docs/effects.md", "docs/export.md", "docs/notebook.md")
+
+
+@pytest.mark.parametrize("page", [*RUN, *(pytest.param(page, marks=pytest.mark.full) for page in RUN_LONG)])
 def test_snippets_run(page, names, tmp_path, monkeypatch):
     from visformer.panel import traced
 

@@ -74,6 +74,7 @@ def raised(function):
     }
 
 
+@pytest.mark.full
 def test_every_public_name_documents_what_it_takes_returns_and_raises(package):
     found = [pair for name, definition in public_names(package) for pair in documented(name, definition)]
     assert sum(definition.is_function for _, definition in found) > 50

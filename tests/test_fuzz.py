@@ -3,25 +3,25 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.targets import SEEDS, TARGETS
 
-MAX_SECONDS = 1.0
+MAX_SECONDS = 5.0
+"""Of computing, whatever else the machine does; each takes a tenth of a second at most."""
 
 
-def seconds(name, data):
-    begin = time.perf_counter()
+def process(name, data):
+    begin = time.process_time()
     TARGETS[name](data)
-    return time.perf_counter() - begin
+    assert time.process_time() - begin < MAX_SECONDS
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_processed_quickly(name):
     for seed in (b"", *SEEDS[name]):
-        seconds(name, seed)  # the first call imports what it needs
-        assert seconds(name, seed) < MAX_SECONDS
+        process(name, seed)
 
 
 @st.composite
@@ -33,10 +33,12 @@ def changed(draw, seeds):
     return bytes(data)
 
 
+@pytest.mark.parametrize("examples", [5, pytest.param(40, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", TARGETS)
-def test_no_input_causes_an_unexpected_exception_or_a_hang(name):
+def test_no_input_causes_an_unexpected_exception_or_a_hang(name, examples):
+    @settings(max_examples=examples)
     @given(st.binary(max_size=300) | changed(SEEDS[name]))
     def check(data):
-        assert min(seconds(name, data) for _ in range(2)) < MAX_SECONDS
+        process(name, data)
 
     check()

@@ -1,6 +1,6 @@
 """The tutorial notebook runs, and its outputs agree with its text."""
 
-import time
+import resource
 from pathlib import Path
 
 import nbformat
@@ -12,12 +12,18 @@ TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
 
 @pytest.fixture(scope="module")
 def executed():
-    """The notebook with outputs; ``seconds`` is the time that it took to run."""
+    """The notebook with outputs; ``seconds`` is the computing time that it took."""
     notebook = nbformat.read(TUTORIAL, as_version=4)
-    began = time.perf_counter()
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    notebook.seconds = time.perf_counter() - began
+    before = computing_time_of_children()
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    notebook.seconds = computing_time_of_children() - before
     return notebook
+
+
+def computing_time_of_children():
+    """Return the seconds of computing of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def output_of(notebook, code):
@@ -32,15 +38,18 @@ def test_the_notebook_is_stored_without_outputs():
         assert not cell.get("execution_count")
 
 
-def test_the_notebook_runs_within_30_seconds(executed):
-    assert executed.seconds < 30
+@pytest.mark.full
+def test_the_notebook_takes_no_minute_to_compute(executed):
+    assert 0 < executed.seconds < 60
 
 
+@pytest.mark.full
 def test_a_trace_is_shown_in_the_explorer(executed):
     assert output_of(executed, "trace = model.trace(sentence)\n").data["text/html"].startswith("<iframe srcdoc=")
     assert output_of(executed, "average_attn_weights=False").data["text/html"].startswith("<iframe srcdoc=")
 
 
+@pytest.mark.full
 def test_a_figure_is_shown_by_plotly_also_in_an_html_file_which_holds_plotly_js_once(executed):
     """nbconvert writes the text/html of each output: the script first, then figures of some kilobytes that call it."""
     data = [output.data for cell in executed.cells for output in cell.get("outputs", ()) if "data" in output]
@@ -53,6 +62,7 @@ def test_a_figure_is_shown_by_plotly_also_in_an_html_file_which_holds_plotly_js_
     assert len(figures[0]["text/html"]) < 100_000
 
 
+@pytest.mark.full
 def test_outputs_agree_with_the_text(executed):
     assert output_of(executed, "model.translate(sentence)").data["text/plain"] == "'我去东北大学。'"
     (strongest, *_) = eval(output_of(executed, "strongest = ").data["text/plain"])
@@ -66,6 +76,7 @@ def test_outputs_agree_with_the_text(executed):
     assert len(eval(output_of(executed, "vf.export.save").data["text/plain"])) == 6
 
 
+@pytest.mark.full
 def test_the_exercise_tells_a_check_that_finds_a_fault_from_one_that_does_not(executed):
     assert output_of(executed, "def test(").text.startswith("1 of 7 found: broken-1 memory_is_read")
     assert output_of(executed, "def future_is_hidden").text.startswith("7 of 7 found")

@@ -6,13 +6,13 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.support import tiny_gpt, tiny_tokenizer
+from tests.waiting import until
 from visformer.analysis.atlas import Atlas, pack
 from visformer.cli import main
 from visformer.model.checkpoints import save_checkpoint
@@ -35,7 +35,7 @@ def data(tmp_path, monkeypatch):
 
 def written(path, n):
     rng = random.Random(0)
-    path.write_text("".join(f"{' '.join(rng.choices(WORDS, k=8))}\t{i}\n" for i in range(n)))
+    path.write_text("".join(f"{' '.join(rng.choices(WORDS, k=8))}\t{i}\n" for i in range(n)), encoding="utf-8")
     return str(path)
 
 
@@ -77,7 +77,8 @@ def test_one_file_is_written_beside_the_tables(data, model):
 
 
 def test_the_bar_is_full_at_the_end_whatever_was_estimated(data, model):
-    Path(data).write_text("text\tn\n\n" + Path(data).read_text())  # a header and a blank line
+    text = Path(data).read_text(encoding="utf-8")
+    Path(data).write_text(f"text\tn\n\n{text}", encoding="utf-8")  # a header and a blank line
     assert "40/40" in run("--data", data, "--model", model, "--out", "atlas").stderr.splitlines()[-1]
 
 
@@ -88,9 +89,9 @@ def test_standard_input_and_a_limit(model, data):
 
 
 def test_broken_rows_are_named_and_the_exit_code_is_that_of_success(model, data):
-    lines = Path(data).read_text().splitlines()
+    lines = Path(data).read_text(encoding="utf-8").splitlines()
     lines[4] = "school " * 50
-    Path(data).write_text("\n".join([*lines, *("\tno text" for _ in range(12))]))
+    Path(data).write_text("\n".join([*lines, *("\tno text" for _ in range(12))]), encoding="utf-8")
     result = run("--data", data, "--model", model, "--out", "atlas")
     assert result.exit_code == 0, result.output
     assert f"Skipped {data}, line 5: The text is 51 tokens long and the limit is 32" in result.stderr
@@ -152,27 +153,35 @@ def test_a_full_disk_and_a_lack_of_permission_leave_whole_shards(code, message, 
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.full)])
 def test_a_run_that_was_stopped_resumes_with_the_same_bytes(how, model, tmp_path, monkeypatch):
+    """It waits for more texts on standard input, so that it cannot be done before it is stopped."""
     monkeypatch.chdir(tmp_path)
-    data = written(tmp_path / "texts.tsv", 1500)
-    command = [sys.executable, "-m", "visformer", "atlas", "--data", data, "--model", model, "--shard", "50", "--out"]
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    running = subprocess.Popen([*command, "a"], env=environment, stderr=subprocess.PIPE, text=True)
-    while not Path("a/shards/00002.parquet").exists():
-        time.sleep(0.02)
+    texts = Path(written(tmp_path / "texts.tsv", 90)).read_text(encoding="utf-8")
+    arguments = ["--data", "-", "--model", model, "--shard", "20", "--out"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "visformer", "atlas", *arguments, "a"],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # pytest may have been told to ignore it
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    running.stdin.write(texts.partition("\t70\n")[0])
+    running.stdin.flush()
+    until(lambda: Path("a/shards/00002.parquet").exists() or running.poll() is not None, seconds=120)
     running.send_signal(how)
-    told = running.communicate(timeout=60)[1]
-    if how == signal.SIGINT:
-        assert running.returncode == 130
-        assert told.splitlines()[-1] == "Interrupted. The same command resumes after the last whole shard."
-    assert not Path("a/heads.parquet").exists()
-    assert 3 <= len(shards("a")) < 30
+    assert running.wait(timeout=60) == (130 if how == signal.SIGINT else -how)
+    with running.stderr as told:
+        if how == signal.SIGINT:
+            said = told.read().splitlines()[-1]
+            assert said == "Interrupted. The same command resumes after the last whole shard."
+    running.stdin.close()
+    assert sorted(shards("a")) == ["00000.parquet", "00001.parquet", "00002.parquet"]
     for out in "ab":
-        subprocess.run([*command, out], env=environment, check=True, capture_output=True, timeout=120)
+        assert run(*arguments, out, stdin=texts).exit_code == 0
     assert shards("a") == shards("b")
+    assert len(shards("a")) > 5
 
 
 def test_without_ray_it_says_how_to_install_it(model, data, monkeypatch):

@@ -321,7 +321,7 @@ def test_a_picture_of_the_papers_positional_encoding_notes_that_the_model_has_an
     [
         (["trace"], 2, "Missing argument 'TEXT'"),
         (["trace", "I", "-o", "x.svg"], 2, f"x.svg does not end in any of {', '.join(NUMBERS)}"),
-        (["trace", "I", "--model", "nowhere"], 1, "There is no model 'nowhere'"),
+        (["trace", "I", "--model", "./nowhere"], 1, "There is no model './nowhere'"),
         (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),

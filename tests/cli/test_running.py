@@ -44,12 +44,13 @@ def served(monkeypatch):
 
 
 def test_run_serves_the_app_of_this_repository(served):
-    result = CliRunner().invoke(main, ["run", "--port", "8600", "--headless", "--model", "en-zh"])
+    port = free_port()
+    result = CliRunner().invoke(main, ["run", "--port", str(port), "--headless", "--model", "en-zh"])
     assert result.exit_code == 0, result.output
     [(script, options, model)] = served
     assert script.samefile(Path(visformer.__file__).parents[1] / "app.py")
     assert sys.argv == [str(script)]
-    assert options == {"address": "localhost", "headless": True, "port": 8600}
+    assert options == {"address": "localhost", "headless": True, "port": port}
     assert model == "en-zh"
 
 
@@ -210,7 +211,7 @@ def test_a_missing_model_is_an_error_before_anything_is_served(served, tmp_path,
 def test_a_wheel_contains_the_whole_app_and_the_supplement():
     """Every file of them is named in pyproject.toml."""
     root = running.HERE
-    files = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    files = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["data-files"]
     shipped = {file for globs in files.values() for glob in globs for file in root.glob(glob)}
     folders = [file for name in ("pages", "supplement") for file in (root / name).rglob("*.*") if file.suffix != ".pyc"]
     assert shipped == {root / "app.py", root / ".streamlit" / "config.toml", *folders}
@@ -221,7 +222,7 @@ def test_a_wheel_contains_the_whole_app_and_the_supplement():
 
 def test_a_wheel_contains_the_moments_of_a_model(tmp_path):
     """Also files that lie in a folder of the model's folder, as setuptools matches them."""
-    pyproject = tomllib.loads((running.HERE / "pyproject.toml").read_text())
+    pyproject = tomllib.loads((running.HERE / "pyproject.toml").read_text(encoding="utf-8"))
     moment = tmp_path / "model" / "checkpoints" / "en-zh" / "moments" / "step-0000003.z"
     moment.parent.mkdir(parents=True)
     moment.touch()
@@ -251,9 +252,8 @@ def test_a_closed_pipe_is_no_error():
     """As in ``visformer trace ... | head -1``."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "visformer", "models"], stdout=write, stderr=subprocess.PIPE, timeout=60, check=False
-    )
+    command = [sys.executable, "-m", "visformer", "doctor", "--limits"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(write)
     assert done.stderr == b""
 

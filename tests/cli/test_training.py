@@ -18,6 +18,27 @@ from visformer.model.tokenizer import Tokenizer
 SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
 
+JUDGED = ("held_out.tsv", "alignment.tsv", "judged/everyday.tsv", "judged/minimal_pairs.tsv")
+LEARNED = ("everyday.tsv", "everyday_words.tsv", "people.tsv", "places.tsv", "syllables.tsv", "universities.tsv")
+
+
+@pytest.fixture(scope="module")
+def supplement(tmp_path_factory):
+    """The supplement, with the first rows of its long tables."""
+    folder = shutil.copytree(SUPPLEMENT, tmp_path_factory.mktemp("short") / "supplement")
+    for names, count in ((JUDGED, 4), (LEARNED, 30)):
+        for name in names:
+            rows = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+            (folder / name).write_text("".join(rows[:count]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _few_sentences(monkeypatch):
+    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+    monkeypatch.setattr("visformer.training.evaluation.alignment.GRAMMAR_SENTENCES", 5)
+
+
 @pytest.fixture
 def pairs(tmp_path):
     rows = [f"{SENTENCES[i % 2]}\t{SENTENCES[2 + i % 3]}" for i in range(8)]
@@ -48,18 +69,13 @@ def run(*arguments):
     return result.stdout
 
 
-def test_train_then_evaluate(tmp_path, pairs, held_out, monkeypatch):
+def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     """On a few rows; tests/training tests the figures."""
-    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
-    out, supplement = tmp_path / "run", shutil.copytree(SUPPLEMENT, tmp_path / "supplement")
-    for name in ("held_out.tsv", "alignment.tsv", "judged/everyday.tsv", "judged/minimal_pairs.tsv"):
-        rows = (supplement / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (supplement / name).write_text("".join(rows[:4]), encoding="utf-8")
+    out = tmp_path / "run"
     sizes = ["--epochs", 2, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--keep-moments", 3]
     files = ["--pairs", pairs, "--supplement", supplement]
     run("train", *files, "--valid", held_out, "--out", out, *sizes)
     assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
-    monkeypatch.setattr("visformer.training.evaluation.alignment.GRAMMAR_SENTENCES", 5)
     compared = ["--seen", pairs, "--against", out / "checkpoint"]
     everything = ["--names", "--judged", "--alignment", "--json"]
     figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, *compared, *everything))
@@ -75,10 +91,9 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, monkeypatch):
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
-def test_train_gpt(tmp_path, pairs, held_out, monkeypatch):
-    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
+def test_train_gpt(tmp_path, pairs, held_out, supplement):
     sizes = ["--epochs", 2, "--epoch-pairs", 30, "--vocab", 700, "--d-model", 16, "--heads", 2, "--layers", 2]
-    files = ["--pairs", pairs, "--valid", held_out, "--supplement", SUPPLEMENT, "--out", tmp_path / "run"]
+    files = ["--pairs", pairs, "--valid", held_out, "--supplement", supplement, "--out", tmp_path / "run"]
     printed = run("train-gpt", *files, *sizes, "--context", 80, "--keep-moments", 3)
     figures = json.loads((tmp_path / "run" / "checkpoint" / "evaluation.json").read_text(encoding="utf-8"))
     assert json.dumps(figures, indent=2) in printed
@@ -96,7 +111,6 @@ TINY = ["--epochs", 1, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--
 
 def test_a_run_is_resumed_with_its_own_settings_only(tmp_path, pairs, held_out, monkeypatch):
     """Outside the repository, with the supplement that comes with visformer."""
-    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "run"
     command = ["train", "--pairs", pairs, "--valid", held_out, "--out", out, *TINY]
@@ -125,7 +139,6 @@ def test_a_run_is_resumed_with_its_own_settings_only(tmp_path, pairs, held_out, 
 
 def test_a_run_without_a_state_begins_anew_with_other_settings(tmp_path, pairs, held_out, monkeypatch):
     """Its tokenizer, too: that of other data or another size would stay unnoticed."""
-    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -217,7 +230,6 @@ def test_pairs_that_hold_nothing_out_are_refused(tmp_path, pairs, held_out, rows
 
 
 def test_held_out_pairs_that_are_trained_on_are_counted(tmp_path, pairs, held_out, monkeypatch):
-    monkeypatch.setattr("visformer.training.mixture.GRAMMAR_TEXTS", 50)
     with held_out.open("a", encoding="utf-8") as file:
         file.write(f"{SENTENCES[0]}\t{SENTENCES[2]}\n")
     command = ["train", "--pairs", pairs, "--valid", held_out, "--out", tmp_path / "run", *TINY]
@@ -263,7 +275,7 @@ def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
         (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment."),
         (["evaluate", "--names", "--seen", "a.tsv"], "--seen makes no difference without --pairs FILE."),
         (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
-        (["evaluate", "--model", "nowhere", "--names"], "There is no model 'nowhere'"),
+        (["evaluate", "--model", "./nowhere", "--names"], "There is no model './nowhere'"),
         (["train-gpt", "--pairs", "no.tsv", "--valid", "no.tsv", "--context", "9"], "9 is not in the range x>=72"),
         (["evaluate", "--model", "mini-gpt", "--names"], "mini-gpt is no translator of visformer's"),
         (["train", "--pairs", "no.tsv", "--valid", "no.tsv", "--out", __file__], "test_training.py' is a file."),

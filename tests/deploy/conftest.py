@@ -31,7 +31,7 @@ def serving(folder, command=ROOM, *, ready=True, **environment):
     """
     log, port = folder / "server.log", free_port()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-    with log.open("w") as out:
+    with log.open("w", encoding="utf-8") as out:
         arguments = [sys.executable, "-m", *command, str(port)]
         process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
     server = SimpleNamespace(address=f"http://localhost:{port}", log=log, process=process)

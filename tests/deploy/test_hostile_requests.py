@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 from uuid import UUID
 
 import pytest
@@ -19,8 +20,15 @@ from benchmarks.load.visitor import Visitor, Wrong
 from tests.deploy.conftest import ROOM, RUN, UVICORN, run, serving
 from visformer.system import limits
 
+WAYS = [
+    pytest.param(RUN, id="run"),
+    pytest.param(ROOM, id="room", marks=pytest.mark.full),
+    pytest.param(UVICORN, id="uvicorn", marks=pytest.mark.full),
+]
+"""Ways to start a server, all of which have the same checks in front."""
 
-@pytest.fixture(scope="module", params=[RUN, ROOM, UVICORN], ids=["run", "room", "uvicorn"])
+
+@pytest.fixture(scope="module", params=WAYS)
 def server(request, tmp_path_factory):
     """A server whose home is the folder of its log."""
     folder = tmp_path_factory.mktemp("server")
@@ -47,6 +55,12 @@ def status(address, path="/", **headers):
 
 def websocket_status(address, **headers):
     return status(address, "/_stcore/stream", **WEBSOCKET, **headers)
+
+
+def test_a_page_has_security_headers(server):
+    with urlopen(server.address, timeout=20) as answer:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
 
 
 def test_requests_for_other_hosts_and_from_pages_of_other_origins_are_refused(server):
@@ -81,7 +95,7 @@ def test_who_sends_too_much_is_disconnected(server, sent):
         await visitor.close()
 
     run(attack())
-    assert "Traceback" not in server.log.read_text()
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")
 
 
 async def made(visitor, name):
@@ -113,8 +127,8 @@ def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_pa
     one, other = run(ask())
     assert UUID(hex=one).version == UUID(hex=other).version == 4, "122 bits of the system's generator"
     assert one != other
-    assert "Traceback" not in server.log.read_text()
-    assert "made up" not in server.log.read_text()
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")
+    assert "made up" not in server.log.read_text(encoding="utf-8")
 
 
 def cached_bytes(server):
@@ -186,4 +200,4 @@ def test_invalid_values_of_widgets_and_an_unknown_page_raise_no_exception(server
         run(attack(page))
     with pytest.raises(Wrong, match="the page is not found"):
         run(open_unknown_page())
-    assert "Traceback" not in server.log.read_text()
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")

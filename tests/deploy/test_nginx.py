@@ -34,6 +34,7 @@ class Upstream(BaseHTTPRequestHandler):
 
     def _answer(self, body):
         self.send_response(200)
+        self.send_header("Content-Security-Policy", "default-src 'none'")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -81,12 +82,12 @@ def start(upstream, tmp_path):
     running = []
 
     def started(replacements=()):
-        client, text = Client(free_port()), (ROOT / "deploy" / "nginx.conf").read_text()
+        client, text = Client(free_port()), (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
         local = {"listen 8080;": f"listen 127.0.0.1:{client.port};", "error.log emerg": "error.log info"}
         for old, new in (local | dict(replacements)).items():
             assert old in text
             text = text.replace(old, new)
-        (tmp_path / "nginx.conf").write_text(text)
+        (tmp_path / "nginx.conf").write_text(text, encoding="utf-8")
         (tmp_path / "replicas.conf").write_text(f"server 127.0.0.1:{upstream.server_address[1]};")
         command = [nginx(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off;"]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
@@ -118,7 +119,7 @@ def test_bodies_of_requests_and_responses_are_not_written_to_disk(start, upstrea
     assert client.status("/") == 200, "while the large response waits for its reader"
     assert len(response.read()) == 20_000_000 - 10
     slow.close()
-    assert "temporary file" not in (tmp_path / "error.log").read_text()
+    assert "temporary file" not in (tmp_path / "error.log").read_text(encoding="utf-8")
     assert not [path for path in tmp_path.glob("tmp_*/**/*") if path.is_file()]
 
 
@@ -127,12 +128,22 @@ def test_names_of_sessions_and_files_are_not_logged(start, tmp_path):
     assert client.status(UPLOAD, body=b"a") == client.status("/media/secret.csv") == 200
     assert client.status("/tokens?text=secret") == 200
     log = tmp_path / "access.log"
-    until(lambda: log.read_text().count(" 200 ") >= 3)  # nginx logs a request after answering it
-    assert [line.split()[2:5] for line in log.read_text().splitlines()][-3:] == [
+    until(lambda: log.read_text(encoding="utf-8").count(" 200 ") >= 3)  # nginx logs a request after answering it
+    assert [line.split()[2:5] for line in log.read_text(encoding="utf-8").splitlines()][-3:] == [
         ["PUT", "/_stcore/upload_file/", "200"],
         ["GET", "/media/", "200"],
         ["GET", "/tokens", "200"],
     ]
+
+
+def test_visitors_get_the_headers_of_the_app_but_neither_health_nor_metrics(start):
+    client = start()
+    for path, status in {"/": 200, "/healthz": 404, "/metrics": 404, "/_stcore/metrics": 404}.items():
+        assert client.status(path) == status, path
+    connection = client.connect()
+    connection.request("GET", "/")
+    assert connection.getresponse().headers["Content-Security-Policy"] == "default-src 'none'"
+    connection.close()
 
 
 def test_websockets_are_not_compressed(start, upstream):

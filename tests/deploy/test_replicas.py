@@ -1,7 +1,6 @@
 """A replica is killed while visitors work: they continue on the other one, with their sentence and selection."""
 
 import asyncio
-import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -10,7 +9,7 @@ import pytest
 from benchmarks.load.expected import expected
 from benchmarks.load.plan import own_sentences
 from benchmarks.load.visitor import Visitor
-from tests.browser.support import state_of, submit, tokens, type_sentence
+from tests.browser.support import state_of, submit, tokens, type_sentence, wait_until_done
 from tests.deploy.conftest import MARKER, run
 
 VISITORS = 8
@@ -83,6 +82,7 @@ def test_visitors_of_a_killed_replica_continue_on_the_other(site):
     assert_nothing_typed_is_logged(logs)
 
 
+@pytest.mark.full
 def test_a_browser_reconnects_by_itself(site, chromium):
     """Streamlit's page reconnects; sentence, page and selected head are in its address."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
@@ -107,7 +107,7 @@ def test_a_browser_reconnects_by_itself(site, chromium):
         page.wait_for_timeout(200)
     else:
         pytest.fail("the browser did not reconnect")
-    page.wait_for_timeout(2000)
+    wait_until_done(page)
     assert page.get_by_label("Sentence", exact=True).input_value() == sentence
     assert page.url == address
     after = state_of(page)
@@ -119,13 +119,3 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     assert tuple(tokens(page)) == results[another].picture.tokens[0]
     context.close()
     assert_nothing_typed_is_logged(site.logs())
-
-
-def test_visitors_get_security_headers_but_neither_health_nor_metrics(site):
-    with urllib.request.urlopen(site.address, timeout=10) as answer:
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-    for path in ("/healthz", "/metrics", "/_stcore/metrics"):
-        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
-            urllib.request.urlopen(site.address + path, timeout=10)
-        refused.value.close()

@@ -66,7 +66,7 @@ def test_six_visitors_get_their_own_results(server):
     assert metrics["visformer_queue_length"] == metrics["visformer_running"] == 0
     assert metrics["visformer_model_ready"] == 1
     assert metrics["process_resident_memory_bytes"] > 1e8
-    assert "Traceback" not in server.log.read_text()
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")
 
 
 def test_the_page_has_the_visitors_language_before_its_script_runs(server):
@@ -115,7 +115,7 @@ def test_killed_workers_are_replaced_and_visitors_get_their_results(server):
     assert pictures == [results[sentence].picture for sentence in sentences]
     assert worker_pids() - before
     assert Watch(server.address).read()["visformer_model_0_process_resident_memory_bytes"] > 1e8
-    assert "Traceback" not in server.log.read_text()
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")
 
 
 def test_the_load_test_finds_wrong_results():
@@ -138,6 +138,7 @@ def test_the_load_test_finds_wrong_results():
     assert outcome.rejected == 1
 
 
+@pytest.mark.full
 def test_any_page_can_be_the_first_to_be_opened(tmp_path):
     """Streamlit treats the folder pages/ as pages of an older convention until app.py has run once."""
 
@@ -151,6 +152,7 @@ def test_any_page_can_be_the_first_to_be_opened(tmp_path):
         assert run(open_tokens(server.address)).translation == "我去东北大学。"
 
 
+@pytest.mark.full
 def test_an_invalid_number_of_processes_is_an_error_without_a_traceback():
     command = [sys.executable, "-m", *UVICORN, str(free_port())]
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
@@ -166,13 +168,14 @@ def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
     with serving(tmp_path, UVICORN) as server:
         urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=20).close()
         run(enter(server.address, *texts, query=f"text={MARKER}", pages=("tokens", "decoding")))
-    log = server.log.read_text()
+    log = server.log.read_text(encoding="utf-8")
     assert '"GET / HTTP/1.1" 307' in log
     assert '"GET /attention HTTP/1.1" 200' in log
     assert '"WebSocket /_stcore/stream" [accepted]' in log
     assert MARKER not in log
 
 
+@pytest.mark.full
 def test_a_server_that_cannot_load_its_model_reports_why(tmp_path):
     problem = "the model cannot be loaded, trying again: "
     with serving(tmp_path, ready=False, VISFORMER_MODEL=str(tmp_path / "none")) as server:
@@ -180,6 +183,7 @@ def test_a_server_that_cannot_load_its_model_reports_why(tmp_path):
         assert health(server.address)[0] == 503
 
 
+@pytest.mark.full
 def test_weights_that_disappear_make_a_server_unready_until_they_are_back(tmp_path):
     folder = shutil.copytree(ROOT / "visformer" / "model" / "checkpoints" / "en-zh", tmp_path / "own")
     with serving(tmp_path, VISFORMER_MODEL=str(folder), VISFORMER_PROCESSES="0") as server:

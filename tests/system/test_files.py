@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,72 +16,80 @@ from visformer.export.formats import FORMATS
 from visformer.system.files import called, whole, write_whole
 
 ENDINGS = [one.ending for one in FORMATS]
-
-
-def run_on_a_full_disk(*arguments):
-    """Run Python with files limited to 1,000 bytes, in a child process because pytest writes files, too."""
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, 1000)),
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-SAVE = """
+WRITE = """
 import json, sys
-from tests.web.support import made_up_trace
-from visformer.export import save
-
-trace = made_up_trace()
-for path in sys.argv[1:]:
-    try:
-        save(trace, path)
-    except OSError as error:
-        print(json.dumps([error.errno, error.filename]))
-"""
-
-
-def test_a_failed_export_leaves_the_old_file_or_none(tmp_path):
-    old = [tmp_path / f"old{ending}" for ending in ENDINGS]
-    for path in old:
-        path.write_text("before")
-    paths = [*old, *(tmp_path / f"new{ending}" for ending in ENDINGS)]
-    done = run_on_a_full_disk("-c", SAVE, *paths)
-    assert list(map(json.loads, done.stdout.splitlines())) == [[errno.EFBIG, str(path)] for path in paths], done.stderr
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {path.name: "before" for path in old}
-
-
-SAVE_MODEL = """
-import sys
 from pathlib import Path
+from click.testing import CliRunner
 from tests.support import tiny_tokenizer, tiny_translator
+from tests.web.support import made_up_trace
+from visformer.cli import main
+from visformer.export import save
 from visformer.model.checkpoints import save_checkpoint
 
-folder = Path(sys.argv[1])
-for write in (
-    lambda: tiny_tokenizer().save(folder / "tokenizer.json"),
-    lambda: save_checkpoint(folder, tiny_translator().module, tiny_tokenizer()),
-):
+exports, models, trace = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+writes = {path: lambda path=path: save(made_up_trace(), exports / path) for path in json.loads(sys.argv[4])}
+writes["tokenizer"] = lambda: tiny_tokenizer().save(models / "tokenizer.json")
+writes["checkpoint"] = lambda: save_checkpoint(models, tiny_translator().module, tiny_tokenizer())
+errors = {}
+for name, write in writes.items():
     try:
         write()
     except OSError as error:
-        print(error.strerror)
+        errors[name] = [error.errno, error.strerror, error.filename]
+command = CliRunner().invoke(main, ["export", "--trace", trace, "-o", str(models / "o.safetensors")])
+errors["command"] = [command.exit_code, command.stdout, command.stderr]
+print(json.dumps(errors))
 """
+"""Writes all kinds of files, and prints the errors."""
 
 
-def test_files_that_libraries_fail_to_write_raise_the_same_error_and_leave_none(tmp_path):
-    done = run_on_a_full_disk("-c", SAVE_MODEL, tmp_path)
-    assert done.stdout == "File too large\n" * 2, done.stderr
-    assert list(tmp_path.iterdir()) == []
+@pytest.fixture(scope="module")
+def full_disk(tmp_path_factory):
+    """A folder ``exports`` with old files, one ``models``, and the ``errors`` of writing new files into both.
+
+    Python writes them with files limited to 1,000 bytes, in a child process because pytest writes files, too.
+    """
+    folder = tmp_path_factory.mktemp("full")
+    (exports := folder / "exports").mkdir()
+    (models := folder / "models").mkdir()
+    for ending in ENDINGS:
+        (exports / f"old{ending}").write_text("before", encoding="utf-8")
+    made_up_trace().save(folder / "t.safetensors")
+    names = [f"{age}{ending}" for age in ("old", "new") for ending in ENDINGS]
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE, exports, models, folder / "t.safetensors", json.dumps(names)],
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, 1000)),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return SimpleNamespace(exports=exports, models=models, names=names, errors=json.loads(done.stdout))
+
+
+def test_a_failed_export_leaves_the_old_file_or_none(full_disk):
+    for name in full_disk.names:
+        number, _, path = full_disk.errors[name]
+        assert (number, path) == (errno.EFBIG, str(full_disk.exports / name)), name
+    left = {path.name: path.read_text(encoding="utf-8") for path in full_disk.exports.iterdir()}
+    assert left == {f"old{ending}": "before" for ending in ENDINGS}
+
+
+def test_files_that_libraries_fail_to_write_raise_the_same_error_and_leave_none(full_disk):
+    assert [full_disk.errors[name][1] for name in ("tokenizer", "checkpoint")] == ["File too large"] * 2
+    assert list(full_disk.models.iterdir()) == []
+
+
+def test_the_command_line_reports_a_full_disk_in_one_line(full_disk):
+    out = full_disk.models / "o.safetensors"
+    assert full_disk.errors["command"] == [1, "", f"Error: {out}: File too large\n"]
+    assert not out.exists()
 
 
 def interrupted_write(path):
     with whole(path) as partial:
-        partial.write_text("half")
+        partial.write_text("half", encoding="utf-8")
         raise KeyboardInterrupt
 
 
@@ -111,11 +120,3 @@ def test_the_name_of_a_folder_includes_the_parent_if_it_is_too_general(tmp_path)
     (folder := tmp_path / "minilm" / "model").mkdir(parents=True)
     (link := tmp_path / "mine").symlink_to(folder)
     assert [called(folder), called(link), called(folder / ".." / "model")] == ["minilm/model", "mine", "minilm/model"]
-
-
-def test_the_command_line_reports_a_full_disk_in_one_line(tmp_path):
-    made_up_trace().save(tmp_path / "t.safetensors")
-    out = tmp_path / "o.safetensors"
-    done = run_on_a_full_disk("-m", "visformer", "export", "--trace", tmp_path / "t.safetensors", "-o", out)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {out}: File too large\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.safetensors"]

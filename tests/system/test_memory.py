@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+import torch
 
 from visformer.errors import ShortageError
 from visformer.system.memory import enough_memory, keep_freed_memory
@@ -55,6 +56,17 @@ for work in (
 """
 
 
+@pytest.mark.parametrize(
+    "work",
+    [lambda: torch.zeros(2**60), lambda: bytearray(2**62), lambda: np.zeros(2**60)],
+    ids=["torch", "python", "numpy"],
+)
+def test_running_out_of_memory_is_one_error(work):
+    with pytest.raises(ShortageError, match="There was not enough memory for this"), enough_memory():
+        work()
+
+
+@pytest.mark.full
 def test_running_out_of_memory_is_one_error_and_the_model_still_translates():
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     command = [sys.executable, "-c", RUN_OUT_OF_MEMORY]
