@@ -8,7 +8,7 @@ import pytest
 from tests.pseudo import unbracketed
 
 ROOT = Path(__file__).parent.parent
-FILES = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")]
+DRAWING = {ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")}
 
 DRAW_FIRST_ARGUMENT = frozenset(
     """
@@ -51,19 +51,20 @@ def unmarked(tree):
             yield from ((one.lineno, one.value) for one in literals(argument) if unbracketed(one.value))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_text_that_is_drawn_is_marked(path):
-    assert not list(unmarked(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-def test_every_error_message_is_marked():
+def test_every_text_that_is_drawn_and_every_error_message_is_marked():
+    """Both in one test, as parsing the files takes longest."""
     errors = ast.parse((ROOT / "visformer" / "errors.py").read_text(encoding="utf-8"))
     classes = {node.name for node in ast.walk(errors) if isinstance(node, ast.ClassDef)} - {"Message"}
     assert len(classes) > 10
-    for path in (ROOT / "visformer").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found = []
+    for path in {*DRAWING, *(ROOT / "visformer").rglob("*.py")}:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path in DRAWING:
+            found += [f"{path}:{line}: {text}" for line, text in unmarked(tree)]
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in classes and node.args:
-                assert not list(literals(node.args[0])), f"{path}:{node.lineno}"
+                found += [f"{path}:{one.lineno}: {one.value}" for one in literals(node.args[0])]
+    assert not found
 
 
 @pytest.mark.parametrize(

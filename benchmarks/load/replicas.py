@@ -57,7 +57,7 @@ class Replica:
         self.address = f"http://127.0.0.1:{self.port}"
         options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-        with log.open("w") as out:
+        with log.open("w", encoding="utf-8") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "visformer.app.serving", "run", "asgi.py", *options],
                 cwd=ROOT,
@@ -81,7 +81,7 @@ class Site:
         self.replicas = [Replica(folder / f"replica{i}.log") for i in (1, 2)]
         self.address = f"http://127.0.0.1:{self._write(free_port())}"
         command = [nginx(), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
-        with (folder / "nginx.log").open("w") as out:
+        with (folder / "nginx.log").open("w", encoding="utf-8") as out:
             self.nginx = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
 
     def wait(self) -> None:
@@ -94,18 +94,18 @@ class Site:
                 return
             except OSError:
                 time.sleep(0.05)
-        raise SystemExit(f"nginx did not start:\n{(self.folder / 'nginx.log').read_text()}")
+        raise SystemExit(f"nginx did not start:\n{(self.folder / 'nginx.log').read_text(encoding='utf-8')}")
 
     def _write(self, port: int) -> int:
-        shipped = (ROOT / "deploy" / "nginx.conf").read_text()
+        shipped = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
         local = shipped.replace("listen 8080;", f"listen 127.0.0.1:{port};")
         assert local != shipped
-        (self.folder / "nginx.conf").write_text(local)
-        servers = (ROOT / "deploy" / "replicas.conf").read_text()
+        (self.folder / "nginx.conf").write_text(local, encoding="utf-8")
+        servers = (ROOT / "deploy" / "replicas.conf").read_text(encoding="utf-8")
         for shipped_port, replica in zip(("8501", "8502"), self.replicas, strict=True):
             assert f":{shipped_port} " in servers
             servers = servers.replace(f":{shipped_port} ", f":{replica.port} ")
-        (self.folder / "replicas.conf").write_text(servers)
+        (self.folder / "replicas.conf").write_text(servers, encoding="utf-8")
         return port
 
     def cookie(self) -> str:
@@ -126,7 +126,7 @@ class Site:
         raise SystemExit("nginx does not say which replica answered")
 
     def _health_requests(self) -> list[str]:
-        log = (self.folder / "access.log").read_text()
+        log = (self.folder / "access.log").read_text(encoding="utf-8")
         return [line for line in log.split("\n")[:-1] if "/_stcore/health" in line]
 
     def logs(self) -> dict[str, bytes]:

@@ -49,7 +49,7 @@ def server(model_name, tmp_path_factory):
 
 def start(port, log, *, root=ROOT, **environment):
     """Start a server of the app in ``root``, append its output to ``log``, and return its process once it answers."""
-    with log.open("a") as out:
+    with log.open("a", encoding="utf-8") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "visformer", "run", "--headless", "--address=127.0.0.1", f"--port={port}"],
             cwd=root,
@@ -66,7 +66,7 @@ def start(port, log, *, root=ROOT, **environment):
         except OSError:
             time.sleep(0.1)
     process.kill()
-    pytest.fail(f"the server did not start:\n{log.read_text()}")
+    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')}")
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def serving(model_name, folder, root=ROOT, **environment):
     finally:
         process.terminate()
         process.wait(timeout=20)
-    assert "Traceback" not in log.read_text()
+    assert "Traceback" not in log.read_text(encoding="utf-8")
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def test_limits_are_listed_with_their_reasons():
 
 
 def test_sha256sum_accepts_the_checksums(tmp_path):
-    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "a.json").write_text("{}", encoding="utf-8")
     write_sums(tmp_path)
     done = subprocess.run(["sha256sum", "-c", SUMS], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "a.json: OK\n"
@@ -134,7 +134,8 @@ def test_unreadable_checksums_are_a_fault_and_exit_code_1(installation, content)
 
 def test_versions_are_compared_with_the_pins(installation):
     pins = installation / "requirements.txt"
-    pins.write_text(pins.read_text().replace("click==", "click==0.") + "no-such-package==1.0\n")
+    text = pins.read_text(encoding="utf-8").replace("click==", "click==0.")
+    pins.write_text(f"{text}no-such-package==1.0\n", encoding="utf-8")
     required, *_ = findings_of("packages")
     assert required.state == "fix"
     assert "no-such-package is not installed; click " in required.found
@@ -143,7 +144,7 @@ def test_versions_are_compared_with_the_pins(installation):
 
 
 def test_missing_extras_are_only_a_note(installation):
-    (installation / "requirements-hf.txt").write_text("no-such-package==1.0\n")
+    (installation / "requirements-hf.txt").write_text("no-such-package==1.0\n", encoding="utf-8")
     _, extra, _ = findings_of("packages")
     assert (extra.state, extra.remedy) == ("note", "pip install -r requirements-hf.txt")
 
@@ -169,7 +170,7 @@ def test_without_a_clone_the_pins_come_from_the_metadata(installation):
 )
 def test_fonts_and_browsers_are_found_by_running_a_program(tmp_path, monkeypatch, about, name, script, state, message):
     monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     (tmp_path / name).chmod(0o755)
     finding = finding_of(about)
     assert finding.state == state
@@ -190,7 +191,7 @@ def test_a_container_with_fewer_cores_than_the_machine_needs_a_number_of_threads
 
 
 def test_a_torch_that_cannot_be_imported_is_a_fault(tmp_path):
-    (tmp_path / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')")
+    (tmp_path / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "visformer", "doctor"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{checks.HERE.parent}"},

@@ -235,7 +235,7 @@ def test_the_whole_model_is_a_page_with_the_head_in_focus_and_the_names_of_candi
     out = tmp_path / "map.html"
     result = run("export", "I 去", *model, "-o", out, "--picture", "map", *place, "--lang", "zh")
     assert result.exit_code == 0, result.output
-    header, _ = read_message(messages(out.read_text())["model"])
+    header, _ = read_message(messages(out.read_text(encoding="utf-8"))["model"])
     assert header["focus"] == {"stack": "decoder.cross_attn", "layer": 1, "head": 0}
     assert header["text"]["lang"] == "zh"
     assert all(step["tokens"] for step in header["steps"])

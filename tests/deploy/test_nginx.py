@@ -88,7 +88,7 @@ def start(upstream, tmp_path):
             assert old in text
             text = text.replace(old, new)
         (tmp_path / "nginx.conf").write_text(text, encoding="utf-8")
-        (tmp_path / "replicas.conf").write_text(f"server 127.0.0.1:{upstream.server_address[1]};")
+        (tmp_path / "replicas.conf").write_text(f"server 127.0.0.1:{upstream.server_address[1]};", encoding="utf-8")
         command = [nginx(), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off;"]
         running.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
 

@@ -45,20 +45,23 @@ async def work_while_a_replica_is_killed(site, replicas, typed, results):
     for cookie, visitor in visitors.items():
         await visitor.open()
         check(await visitor.enter(first[cookie]), first[cookie])
-    killed = next(iter(replicas.values()))
+    killed, answered = next(iter(replicas.values())), asyncio.Semaphore(0)
 
     async def work(cookie, more):
         for sentence in more:
             try:
-                check(await visitors[cookie].enter(sentence), sentence)
+                answer = await visitors[cookie].enter(sentence)
             except Exception:
                 assert replicas[cookie] is killed, "visitors of the other replica are not affected"
                 return
-            await asyncio.sleep(0.02)
+            finally:
+                answered.release()
+            check(answer, sentence)
 
     rest = typed[len(visitors) :]
     working = [asyncio.create_task(work(c, rest[i :: len(visitors)])) for i, c in enumerate(visitors)]
-    await asyncio.sleep(0.3)
+    for _ in visitors:  # all of them are at work
+        await answered.acquire()
     killed.kill()
     await asyncio.gather(*working)
     for visitor in visitors.values():

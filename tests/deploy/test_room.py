@@ -52,7 +52,7 @@ def health(address):
 
 
 def test_six_visitors_get_their_own_results(server):
-    planned = [replace(task, at=task.at / 3) for task in tasks(6, 18, pause=3)]
+    planned = [replace(task, at=task.at / 6) for task in tasks(6, 18, pause=3)]
     outcome = run(crowd(server.address, planned, expected(task.sentence for task in planned)))
     assert not outcome.wrong
     assert outcome.rejected == 0

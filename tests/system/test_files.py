@@ -103,7 +103,7 @@ def test_writing_to_a_link_or_a_device_does_not_replace_it(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_whole(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_text() == "new"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "new"
     (tmp_path / "full.csv").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device"):
         write_whole(tmp_path / "full.csv", "x")
