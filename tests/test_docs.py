@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import shlex
+from functools import cache
 from itertools import pairwise, takewhile
 from urllib.parse import unquote, urlsplit
 
@@ -33,10 +34,12 @@ COMMAND = re.compile(r"^(?:\.venv[/\\](?:bin|Scripts)[/\\])?visformer\s+(.*)$")
 MAX_KILOBYTES = {"one picture": 150, "all pictures": 2500}
 
 
+@cache
 def text_of(page):
     return page.read_text(encoding="utf-8")
 
 
+@cache
 def prose(page):
     return FENCE.sub("", text_of(page))
 

@@ -18,13 +18,12 @@ from click.testing import CliRunner
 import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from tests.support import end_at_once, tiny_tokenizer, tiny_translator
+from tests.support import end_at_once
 from tests.web.test_page import messages
 from visformer import pictures
 from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
-from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures import charts, heads
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import examples
@@ -34,13 +33,6 @@ from visformer.trace import Trace
 
 REGISTERED = registry.pictures()
 NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "m"
-    save_checkpoint(folder, tiny_translator().module, tiny_tokenizer())
-    return ["--model", str(folder)]
 
 
 def run(*arguments):

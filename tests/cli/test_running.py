@@ -278,12 +278,7 @@ def test_every_help_has_an_example(command):
 
 
 def test_the_shell_completes_commands():
-    environment = {
-        **os.environ,
-        "_VISFORMER_COMPLETE": "bash_complete",
-        "COMP_WORDS": "visformer e",
-        "COMP_CWORD": "1",
-    }
+    environment = {**os.environ, "_VISFORMER_COMPLETE": "bash_complete", "COMP_WORDS": "visformer e", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "visformer"], env=environment, capture_output=True, text=True, timeout=60, check=False
     )

@@ -8,19 +8,10 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from tests.support import tiny_tokenizer, tiny_translator
 from visformer.cli import main, running
-from visformer.model.checkpoints import save_checkpoint
 from visformer.trace import Trace
 
 LONG = "I " * 600
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "m"
-    save_checkpoint(folder, tiny_translator().module, tiny_tokenizer())
-    return ["--model", str(folder)]
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import visformer as vf
-from tests.support import SENTENCES, tiny_tokenizer, tiny_translator
+from tests.support import SENTENCES, tiny_tokenizer
 from visformer.cli import main, running
-from visformer.model.checkpoints import save_checkpoint
 from visformer.model.tokenizer import Tokenizer
 
 SUPPLEMENT = Path(__file__).parents[2] / "supplement"
@@ -249,25 +248,18 @@ def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monk
     )
 
 
-def test_evaluating_pairs_needs_no_supplement(tmp_path, pairs, monkeypatch):
+def test_evaluating_pairs_needs_no_supplement(tmp_path, pairs, model, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
-    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
-    run("evaluate", "--model", tmp_path / "m", "--pairs", pairs)
+    printed = run("evaluate", *model, "--pairs", pairs, "--half")
+    assert "bleu:\n  all:\n    pairs: 4\n    en-zh:\n      bleu: " in printed, "indented lines"
 
 
-def test_a_file_without_pairs_is_not_evaluated(tmp_path):
-    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
+def test_a_file_without_pairs_is_not_evaluated(tmp_path, model):
     empty = tmp_path / "empty.tsv"
     empty.touch()
-    assert "empty.tsv is empty" in fails("evaluate", "--model", tmp_path / "m", "--pairs", empty)
-
-
-def test_evaluate_prints_figures_as_indented_lines(tmp_path, pairs):
-    save_checkpoint(tmp_path / "m", tiny_translator().module, tiny_tokenizer())
-    printed = run("evaluate", "--model", tmp_path / "m", "--pairs", pairs, "--half")
-    assert "bleu:\n  all:\n    pairs: 4\n    en-zh:\n      bleu: " in printed
+    assert "empty.tsv is empty" in fails("evaluate", *model, "--pairs", empty)
 
 
 @pytest.mark.parametrize(
