@@ -33,7 +33,7 @@ def changed(draw, seeds):
     return bytes(data)
 
 
-@pytest.mark.parametrize("examples", [5, pytest.param(40, marks=pytest.mark.full)])
+@pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", TARGETS)
 def test_no_input_causes_an_unexpected_exception_or_a_hang(name, examples):
     @settings(max_examples=examples)

@@ -58,7 +58,7 @@ for work in (
 
 @pytest.mark.parametrize(
     "work",
-    [lambda: torch.zeros(2**60), lambda: bytearray(2**62), lambda: np.zeros(2**60)],
+    [lambda: torch.zeros(2**60), lambda: bytearray(2**62), lambda: np.zeros(2**58)],
     ids=["torch", "python", "numpy"],
 )
 def test_running_out_of_memory_is_one_error(work):
