@@ -65,6 +65,7 @@ lint: $(DEV) ## style, types, import directions, translations
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_locale.py
+	$(BIN)/python scripts/check_docstrings.py
 	$(BIN)/python scripts/check_typing.py
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/compose-lint --strict-config --config deploy/compose-lint.yaml --fail-on low deploy/compose.yaml
