@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-TIMEOUT = 60
+TIMEOUT = 240
 """Seconds until a server that is not ready counts as failed."""
 
 UNPACKED = Path(sys.prefix) / "nginx" / "usr" / "sbin"  # where scripts/nginx.sh puts it
@@ -136,10 +136,10 @@ class Site:
     def close(self) -> None:
         """Stop all of them."""
         self.nginx.terminate()
-        self.nginx.wait(timeout=20)
+        self.nginx.wait(timeout=120)
         for replica in self.replicas:
             replica.process.terminate()
-            replica.process.wait(timeout=20)
+            replica.process.wait(timeout=120)
 
 
 def nginx() -> str:

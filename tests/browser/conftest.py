@@ -57,7 +57,7 @@ def start(port, log, *, root=ROOT, **environment):
             stdout=out,
             stderr=subprocess.STDOUT,
         )
-    for _ in range(600):
+    for _ in range(2400):
         if process.poll() is not None:
             break
         try:
@@ -79,7 +79,7 @@ def serving(model_name, folder, root=ROOT, **environment):
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)
     assert "Traceback" not in log.read_text(encoding="utf-8")
 
 

@@ -171,7 +171,7 @@ def test_a_run_that_was_stopped_resumes_with_the_same_bytes(how, model, tmp_path
     running.stdin.flush()
     until(lambda: Path("a/shards/00002.parquet").exists() or running.poll() is not None, seconds=120)
     running.send_signal(how)
-    assert running.wait(timeout=60) == (130 if how == signal.SIGINT else -how)
+    assert running.wait(timeout=120) == (130 if how == signal.SIGINT else -how)
     with running.stderr as told:
         if how == signal.SIGINT:
             said = told.read().splitlines()[-1]

@@ -139,9 +139,9 @@ def test_the_app_starts_without_write_access_and_network(tmp_path):
             if "URL:" in line:
                 break
         app.terminate()  # the server must end with the command
-        app.communicate(timeout=20)
+        app.communicate(timeout=120)
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=5)
+            socket.create_connection(("127.0.0.1", port), timeout=120)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(app.pid, signal.SIGKILL)
@@ -253,7 +253,7 @@ def test_a_closed_pipe_is_no_error():
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "visformer", "doctor", "--limits"]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=120, check=False)
     os.close(write)
     assert done.stderr == b""
 
@@ -280,6 +280,6 @@ def test_every_help_has_an_example(command):
 def test_the_shell_completes_commands():
     environment = {**os.environ, "_VISFORMER_COMPLETE": "bash_complete", "COMP_WORDS": "visformer e", "COMP_CWORD": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "visformer"], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "visformer"], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert [line.split(",")[1] for line in done.stdout.split()] == ["evaluate", "export"]

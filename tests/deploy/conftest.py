@@ -41,7 +41,7 @@ def serving(folder, command=ROOM, *, ready=True, **environment):
         yield server
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)
 
 
 def run(coroutine):

@@ -45,7 +45,7 @@ WEBSOCKET = {
 
 
 def status(address, path="/", **headers):
-    connection = HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=120)
     try:
         connection.request("GET", path, headers=headers)
         return connection.getresponse().status
@@ -58,7 +58,7 @@ def websocket_status(address, **headers):
 
 
 def test_a_page_has_security_headers(server):
-    with urlopen(server.address, timeout=20) as answer:
+    with urlopen(server.address, timeout=120) as answer:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
 
@@ -91,7 +91,7 @@ def test_who_sends_too_much_is_disconnected(server, sent):
         with suppress(ConnectionClosed):
             for each in sent:
                 await visitor._socket.send(each)
-        await asyncio.wait_for(visitor._socket.wait_closed(), 20)
+        await asyncio.wait_for(visitor._socket.wait_closed(), 120)
         await visitor.close()
 
     run(attack())

@@ -64,7 +64,7 @@ class Client:
         self.port = port
 
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 
     def status(self, path, **request):
         """Return the status of a request; with a body it is a PUT."""
@@ -102,7 +102,7 @@ def start(upstream, tmp_path):
     yield started
     for process in running:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)
 
 
 def test_bodies_of_requests_and_responses_are_not_written_to_disk(start, upstream, tmp_path):
@@ -157,7 +157,7 @@ def test_the_number_of_sessions_of_an_address_is_limited(start, upstream):
     threads = [threading.Thread(target=client.status, args=["/_stcore/stream"]) for _ in range(3)]
     for thread in threads:
         thread.start()
-        assert upstream.opened.acquire(timeout=20)
+        assert upstream.opened.acquire(timeout=120)
     assert client.status("/_stcore/stream") == 429
     assert client.status("/") == 200, "open sessions are not affected"
     upstream.ended.set()

@@ -90,7 +90,7 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     """Streamlit's page reconnects; sentence, page and selected head are in its address."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(120_000)
     page.goto(f"{site.address}/?stack=cross&layer=2&head=3")
     page.wait_for_selector(".vf-root[data-painted]")
     page.wait_for_selector("input[type=text]:visible")
@@ -102,9 +102,9 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     killed = site.replica_of(cookie)
     killed.kill()
     (other,) = [replica for replica in site.replicas if replica is not killed]
-    page.wait_for_function("() => document.querySelector('[data-testid=stStatusWidget]') === null", timeout=60_000)
+    page.wait_for_function("() => document.querySelector('[data-testid=stStatusWidget]') === null", timeout=120_000)
     for _ in range(300):
-        with urllib.request.urlopen(f"{other.address}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"{other.address}/metrics", timeout=120) as answer:
             if b"visformer_sessions 1.0" in answer.read():
                 break
         page.wait_for_timeout(200)

@@ -42,7 +42,7 @@ async def enter(address, *sentences, query="", pages=()):
 def health(address):
     """Return status and text of /healthz, or (0, "") while nothing answers."""
     try:
-        with urllib.request.urlopen(f"{address}/healthz", timeout=5) as response:
+        with urllib.request.urlopen(f"{address}/healthz", timeout=120) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -71,7 +71,7 @@ def test_six_visitors_get_their_own_results(server):
 
 def test_the_page_has_the_visitors_language_before_its_script_runs(server):
     request = urllib.request.Request(server.address, headers={"Accept-Language": "zh-CN"})
-    with urllib.request.urlopen(request, timeout=20) as response:
+    with urllib.request.urlopen(request, timeout=120) as response:
         page = response.read().decode()
     assert '<html lang="zh">' in page
     assert "<title>Visformer</title>" in page
@@ -156,7 +156,7 @@ def test_any_page_can_be_the_first_to_be_opened(tmp_path):
 def test_an_invalid_number_of_processes_is_an_error_without_a_traceback():
     command = [sys.executable, "-m", *UVICORN, str(free_port())]
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode
     assert "VISFORMER_PROCESSES=two: expected a whole number" in done.stderr
     assert "Traceback" not in done.stderr
@@ -166,7 +166,7 @@ def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
     """Started by uvicorn, which logs every request."""
     texts = (f"I like {MARKER}.", f"{MARKER} " * 300, f"half {MARKER} \N{REPLACEMENT CHARACTER}")
     with serving(tmp_path, UVICORN) as server:
-        urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=20).close()
+        urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=120).close()
         run(enter(server.address, *texts, query=f"text={MARKER}", pages=("tokens", "decoding")))
     log = server.log.read_text(encoding="utf-8")
     assert '"GET / HTTP/1.1" 307' in log
@@ -179,7 +179,7 @@ def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
 def test_a_server_that_cannot_load_its_model_reports_why(tmp_path):
     problem = "the model cannot be loaded, trying again: "
     with serving(tmp_path, ready=False, VISFORMER_MODEL=str(tmp_path / "none")) as server:
-        until(lambda: health(server.address)[1].startswith(problem), seconds=60)
+        until(lambda: health(server.address)[1].startswith(problem), seconds=240)
         assert health(server.address)[0] == 503
 
 
