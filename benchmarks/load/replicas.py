@@ -88,7 +88,7 @@ class Site:
         """Wait until all of them answer."""
         for replica in self.replicas:
             wait_until_ready(replica.address)
-        for _ in range(200):
+        for _ in range(2400):
             try:
                 urllib.request.urlopen(self.address, timeout=5).close()
                 return
@@ -118,7 +118,7 @@ class Site:
         before = len(self._health_requests())  # nginx logs a request after answering it, so the last line may be older
         request = urllib.request.Request(f"{self.address}/_stcore/health", headers={"Cookie": cookie})
         urllib.request.urlopen(request, timeout=30).close()
-        for _ in range(500):
+        for _ in range(6000):
             lines = self._health_requests()
             if len(lines) > before:
                 return next(replica for replica in self.replicas if f":{replica.port} 200" in lines[-1])

@@ -103,7 +103,7 @@ def test_a_browser_reconnects_by_itself(site, chromium):
     killed.kill()
     (other,) = [replica for replica in site.replicas if replica is not killed]
     page.wait_for_function("() => document.querySelector('[data-testid=stStatusWidget]') === null", timeout=120_000)
-    for _ in range(300):
+    for _ in range(600):
         with urllib.request.urlopen(f"{other.address}/metrics", timeout=120) as answer:
             if b"visformer_sessions 1.0" in answer.read():
                 break
