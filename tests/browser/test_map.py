@@ -1,131 +1,37 @@
 """The whole model in Chromium: what it says and draws of every kind of model, and its controls in the app."""
 
 import re
-from dataclasses import replace
 
 import pytest
-import torch
 from playwright.sync_api import expect
 
-import visformer as vf
-from tests.browser.bare import BarePage, text_of
+from tests.browser.bare import BarePage
 from tests.browser.boxes import RECORD_LABELS, labels
 from tests.browser.conftest import visiting
-from tests.browser.support import address_of, fingerprint, head_of, wait_until_done
-from tests.kinds import KINDS, trace_of
-from tests.web.support import made_up_trace, without_names
+from tests.browser.map_page import DRAWN, mount
+from tests.browser.support import address_of, fingerprint, wait_until_done
+from tests.kinds import trace_of
+from tests.web.support import made_up_trace
 from visformer.app.session.url_state import start
 from visformer.i18n import translations
-from visformer.pictures.map import RECORD, steps
-from visformer.web.bundle import stylesheet
 from visformer.web.chunks import Focus
-from visformer.web.map import pack_map
-
-pytestmark = pytest.mark.browser
 
 SENTENCE = "I like cats."
 FIRST = start("en-zh").head + 1  # head in focus when the picture opens, counted from 1
 REST = "The lines follow"
-SOFTMAX = re.compile(r"Softmax(?: at the last token)?: “(.+)” (?:gets|would follow with) ([\d.]+)\.")
-READS = re.compile(r"Head (\d+): “(.+)” reads most “(.+)” \(([\d.]+)\)\.")
+FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
 
 # Without a server -----------------------------------------------------------------------------------------------------
-
-MOUNT = """async (text) => {
-  const { mountMap } = await import("./map/map.js")
-  const { readMessage } = await import("./shared/message.js")
-  window.map?.destroy()
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
-  window.map = mountMap(document.querySelector("#host"), readMessage(bytes))
-}"""
-STEPS = """async (limit) => {
-  const said = []
-  for (let i = 0; i < limit; i++) {
-    document.querySelector(".vf-step-button:nth-of-type(3)").click()
-    if (window.map.time === Infinity) return said
-    said.push(document.querySelector(".vf-say").textContent)
-  }
-  throw new Error("the play does not end")
-}"""
-LABELS = """() => {
-  const drawn = []
-  const own = CanvasRenderingContext2D.prototype.fillText
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    drawn.push({ text, bold: /^600 1[24]px/.test(this.font), x: place[0], y: place[1] })
-    return own.call(this, text, ...place)
-  }
-  window.map.repaint()
-  CanvasRenderingContext2D.prototype.fillText = own
-  return drawn
-}"""
-"""Paint, and return the texts that are written, in order; bold: the chosen candidate and the block that is computed."""
 
 FIRST_AND_LAST = """async (button) => {
   const width = () => document.querySelector(".vf-place-button").getBoundingClientRect().width
   const frame = () => new Promise((resolve) => requestAnimationFrame(() => resolve(width())))
   button.click()
   const first = await frame()
-  let [last, still] = [first, 0]
-  for (const start = performance.now(); still < 10 || performance.now() - start < 1000;) {
-    const now = await frame()
-    still = now === last ? still + 1 : 0
-    last = now
-  }
-  return [first, last]
+  while (window.map.zooming) await frame()
+  return [first, width()]
 }"""
 """Click, and return the width of the first place in the first frame after, and once it no longer changes."""
-
-
-def mount(bare, trace, **options):
-    """Mount the whole model, in place of the one before."""
-    bare.page.add_style_tag(content=stylesheet("map/map.css"))
-    bare.page.evaluate(MOUNT, text_of(pack_map(trace, **options)))
-    return bare.page
-
-
-def predictions(trace):
-    """Return each token that follows with its probability, as torch computes it."""
-    probabilities = torch.softmax(torch.from_numpy(trace["logits"].value.copy()).double(), dim=-1)
-    following = probabilities.gather(1, torch.tensor(trace.meta["ids"]["next"])[:, None])[:, 0]
-    return list(zip(trace.tokens["next"], following.tolist(), strict=True))
-
-
-def check_predictions(said, expected):
-    """Check what stages of softmax say: tokens in order, probabilities to two digits."""
-    found = [match.groups() for match in map(SOFTMAX.match, said) if match]
-    assert [token for token, _ in found] == [token for token, _ in expected]
-    for (_, shown), (_, probability) in zip(found, expected, strict=True):
-        assert re.fullmatch(r"[01]\.\d\d", shown)
-        assert float(shown) == pytest.approx(probability, abs=0.00501)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_stage_of_every_kind_of_model_is_told_with_its_numbers(bare, kind):
-    trace = trace_of(kind)
-    said = mount(bare, trace).evaluate(STEPS, 400)
-    assert all(said)
-    assert not bare.problems
-    assert not [words for words in said if re.search(r"undefined|null|NaN|Infinity|[{}]", words)]
-    expected = predictions(trace) if steps(trace) else []
-    check_predictions(said, expected if "encoder.0.self_attn.pattern" in trace else expected[-1:])
-
-
-def test_the_candidate_that_follows_stands_out_whatever_its_name(bare):
-    trace = trace_of("mini-gpt")
-    third = steps(trace)[-1].ids[2]
-    ids = {**trace.meta["ids"], "next": [*trace.meta["ids"]["next"][:-1], third]}
-    trace = replace(trace, meta={**trace.meta, "ids": ids, "likeliest": [["same"] * 5 for _ in steps(trace)]})
-    drawn = mount(bare, trace).evaluate(LABELS)
-    assert [label["bold"] for label in drawn if label["text"] == "same"][:3] == [False, False, True]
-
-
-def test_without_names_the_bar_is_that_of_the_token_that_follows(bare):
-    trace = without_names(trace_of("bart"))
-    drawn = [label["text"] for label in mount(bare, trace).evaluate(LABELS)]
-    best, (_, following) = steps(trace)[0].probabilities[0], predictions(trace)[0]
-    assert f"{best:.2f}" != f"{following:.2f}"
-    assert f"{following:.2f}" in drawn
-    assert f"{best:.2f}" not in drawn
 
 
 WORDS = "如果 我们 中华人民共和国 在 Internationalization 和 Every 。 W teacher".split()
@@ -139,7 +45,7 @@ def test_names_of_tokens_do_not_touch_and_those_left_out_are_counted(chromium, w
         trace = made_up_trace(n_tgt=n, n_layers=1, tokens=[WORDS[i % len(WORDS)] for i in range(n)])
         page = mount(bare, trace, gettext=translations(lang).gettext, lang=lang)
         found += [f"{lang} {n}: {fault}" for fault in labels(page)["found"]]
-        drawn = [label["text"] for label in page.evaluate(LABELS)]
+        drawn = page.evaluate(DRAWN)
         named = [text for text in drawn if text in trace.tokens["tgt"]]
         counts = [int(match[1]) for match in (re.fullmatch(UNNAMED[lang], text) for text in drawn) if match]
         assert len(named) + sum(counts[1:]) == n, f"{n} tokens, named: {named}"
@@ -151,7 +57,7 @@ def test_the_first_step_completes_the_first_stage(bare):
     page = mount(bare, trace_of("en-zh"))
     page.get_by_role("button", name="One step on").click()
     expect(page.get_by_role("status")).to_have_text("The text is cut into 11 tokens.")
-    assert trace_of("en-zh").tokens["src"][0] in [label["text"] for label in page.evaluate(LABELS)]
+    assert trace_of("en-zh").tokens["src"][0] in page.evaluate(DRAWN)
 
 
 PRESENTING = "on => { globalThis[Symbol.for('visformer.stage')].on = on }"
@@ -192,26 +98,6 @@ def test_a_presentation_counts_the_steps_of_the_play_and_leaves_it_at_once(bare)
     page.evaluate(PRESENTING, False)
 
 
-FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
-
-
-def test_the_play_begins_with_letters_that_become_tokens(bare):
-    trace = trace_of("en-zh")
-    page = mount(bare, trace)
-    letters = [letter for token, special in zip(trace.tokens["src"], trace.special["src"], strict=True)
-               if not special for letter in token]  # fmt: skip
-    drawn = {}
-    for seconds in ("0.01", "1.2", "2.19"):
-        page.get_by_role("slider", name="Where the play is").fill(seconds)
-        drawn[seconds] = [label for label in page.evaluate(LABELS) if label["text"] in {*letters, *trace.tokens["src"]}]
-    for seconds in ("0.01", "1.2"):
-        assert [label["text"] for label in drawn[seconds]][: len(letters)] == letters, "in reading order"
-    places = [[label["x"] for label in drawn[seconds]][: len(letters)] for seconds in ("0.01", "1.2")]
-    assert places[0] == sorted(places[0])
-    assert places[0] != places[1], "on their way"
-    assert [label["text"] for label in drawn["2.19"]][: len(trace.tokens["src"])] == [*trace.tokens["src"]]
-
-
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_who_wants_no_motion_sees_whole_stages_and_zooms_at_once(bare, motion):
     bare.page.emulate_media(reduced_motion=motion)
@@ -227,12 +113,6 @@ def test_who_wants_no_motion_sees_whole_stages_and_zooms_at_once(bare, motion):
 
 
 # In the app -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def trace(model_name):
-    model = vf.load(model_name)
-    return model.trace(SENTENCE, record=model.available(RECORD))
 
 
 @pytest.fixture(scope="module")
@@ -265,61 +145,30 @@ def said_by(page):
     return page.locator(".vf-say").inner_text()
 
 
-def name_of(stack, layer, head):
-    part = {"encoder.self_attn": "Encoder", "decoder.self_attn": "Decoder"}.get(stack, "Cross-attention")
-    return f"{part}, layer {layer + 1}, head {head + 1}"
+@pytest.fixture
+def still(page):
+    """No motion, so that a place is zoomed to at once."""
+    page.emulate_media(reduced_motion="reduce")
+    yield page
+    page.emulate_media(reduced_motion="no-preference")
 
 
-def clearest(trace, stack, layer, head):
-    """Return row, key and weight of the clearest row of a head: text that reads most another token of text."""
-    weights = head_of(trace, stack, layer, head)
-    queries, keys = (
-        ("src" if stack == "encoder.self_attn" else "tgt"),
-        ("src" if stack != "decoder.self_attn" else "tgt"),
-    )
-    rows = [(row.max(), query, int(row.argmax())) for query, row in enumerate(weights)]
-    telling = [
-        (weight, query, key)
-        for weight, query, key in rows
-        if not (trace.special[queries][query] or trace.special[keys][key] or (queries == keys and query == key))
-    ]
-    weight, query, key = max(telling or rows)
-    row = trace.tokens[queries][query]
-    predicting = row if queries == "src" else f"{row} → {trace.tokens['next'][query]}"
-    return predicting, trace.tokens[keys][key], weight
+def test_the_head_under_the_pointer_says_what_it_reads_most(still):
+    """tests/js/test_map.py compares what is said of every head with its weights."""
+    page, name = still, "Cross-attention, layer 2, head 6"
+    for place in ("Decoder · Layer 2", "Cross-attention"):
+        page.locator(f'.vf-place-button[aria-label="{place}"]').press("Enter")
+    box = page.locator(f'.vf-place-button[aria-label="{name}"]').bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert re.match(f"{name}. Head 6: “.+” reads most “.+” ", said_by(page))
+    page.mouse.move(0, 0)
+    page.get_by_role("button", name="The whole model", exact=True).last.click()
+    expect(page.locator(".vf-say")).to_contain_text(REST)
 
 
-HEADS = [(stack, layer, (5 * layer + i) % 8) for i, stack in
-         enumerate(("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")) for layer in range(3)]  # fmt: skip
-
-
-def enter(page, stack, layer, head):
-    """Zoom in on the sublayer of a head by the keyboard's buttons; return that of the head."""
-    part, kind = stack.split(".")
-    kinds = {"self_attn": "Self-attention", "cross_attn": "Cross-attention"}
-    for name in (f"{part.capitalize()} · Layer {layer + 1}", kinds[kind]):
-        page.locator(f'.vf-place-button[aria-label="{name}"]').press("Enter")
-        page.evaluate(FRAMES, 45)
-    return page.locator(f'.vf-place-button[aria-label="{name_of(stack, layer, head)}"]')
-
-
-def test_the_head_under_the_pointer_says_what_it_reads_most(page, trace):
-    for place in HEADS:
-        box = enter(page, *place).bounding_box()
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        query, key, weight = clearest(trace, *place)
-        said = said_by(page)
-        assert said.startswith(f"{name_of(*place)}. ")
-        assert READS.search(said).groups()[:3] == (str(place[2] + 1), query, key), place
-        shown = READS.search(said)[4]
-        assert re.fullmatch(r"[01]\.\d\d", shown)
-        assert float(shown) == pytest.approx(weight, abs=0.00501)
-        page.mouse.move(0, 0)
-        page.get_by_role("button", name="The whole model", exact=True).last.click()
-        page.evaluate(FRAMES, 45)  # the zoom takes half a second
-    assert said_by(page).startswith(REST)
-
-
+AT_REST = """async () => {
+  await Promise.allSettled(document.getAnimations().map((one) => one.finished))
+}"""
 ROOMS = """map => {
   const [say, canvas] = [map.querySelector(".vf-say"), map.querySelector("canvas.vf-model")]
   const rooms = new Set([say.offsetHeight])
@@ -338,7 +187,7 @@ def test_the_caption_keeps_its_room_whatever_is_pointed_at(page):
     """Or the picture would move away under the pointer."""
     for width, height in ((390, 844), (1280, 720)):
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(FRAMES, 30)  # the side bar slides
+        page.evaluate(AT_REST)  # the side bar slides
         assert len(page.locator(".vf-map").evaluate(ROOMS)) == 1, width
     page.keyboard.press("p")
     page.locator(".vf-staged").wait_for()
@@ -346,23 +195,21 @@ def test_the_caption_keeps_its_room_whatever_is_pointed_at(page):
     page.keyboard.press("Escape")
 
 
-def test_steps_tell_every_word_with_its_probability_up_to_the_end(page, trace):
-    said = []
-    for _ in range(200):
-        page.get_by_role("button", name="One step on").click()
-        said.append(said_by(page))
-        if said[-1].startswith(REST):
-            break
-    assert said[0] == f"The text is cut into {len(trace.tokens['src'])} tokens."
-    check_predictions(said, predictions(trace))
-    first, *words, last = trace.tokens["next"]
-    assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone. It asks for Chinese." in said
-    written = [words for words in said if "is written, and goes" in words]
-    assert [one[1 : one.index("”")] for one in written] == [first, *words]
-    assert said[-2] == f"“{last}” ends the text."
-    page.get_by_role("button", name="One step back").click()
-    assert said_by(page) == said[-2]
-    page.get_by_role("slider", name="Where the play is").fill("1e9")
+def test_steps_lead_from_the_first_stage_to_the_end_and_back(page):
+    """tests/js/test_map.py compares what is said of every stage."""
+    on, back = (page.get_by_role("button", name=f"One step {direction}") for direction in ("on", "back"))
+    slider = page.get_by_role("slider", name="Where the play is")
+    on.click()
+    assert re.fullmatch(r"The text is cut into \d+ tokens\.", said_by(page))
+    on.click()
+    assert said_by(page).startswith("Each token becomes a vector: a list of 256 numbers.")
+    slider.fill(str(float(slider.get_attribute("max")) - 0.1))
+    assert said_by(page) == "“</s>” ends the text."
+    on.click()
+    assert said_by(page).startswith(REST)
+    back.click()
+    assert said_by(page) == "“</s>” ends the text."
+    slider.fill("1e9")
     assert said_by(page).startswith(REST)
 
 
@@ -372,7 +219,7 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     page.wait_for_url(re.compile(f"head={FIRST - 1}"))
     wait_until_done(page)
     assert address_of(page)["head"] == str(FIRST - 1)
-    assert said_by(page).startswith(f"{REST} {name_of('decoder.cross_attn', 2, FIRST - 2)}.")
+    assert said_by(page).startswith(f"{REST} Cross-attention, layer 3, head {FIRST - 1}.")
     page.locator("canvas.vf-model").focus()
     zooms_in_and_out(page, ["The whole model", "Decoder · Layer 3", "Cross-attention", f"Head {FIRST - 1}"])
     page.keyboard.press(" ")
@@ -417,16 +264,6 @@ def zooms_in_and_out(page, names):
     page.keyboard.press("-")
     expect(path).to_have_count(0)
     expect(page.get_by_role("button", name="Zoom out")).to_be_disabled()
-
-
-def test_captions_are_chinese_on_a_chinese_page(visitor):
-    page = open_map(visitor, "&lang=zh", width=1024, height=640)
-    said = []
-    for _ in range(12):
-        said.append(said_by(page))
-        page.locator(".vf-step-button").nth(1).click()
-    assert len({*said}) == 12
-    assert all(re.search("[\u4e00-\u9fff].*[。：]", words) for words in said)
 
 
 def test_another_kind_of_model_replaces_the_picture(visitor):

@@ -10,17 +10,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.lessons.test_handout import html_of, with_one_step
-from tests.browser.bare import text_of
-from tests.browser.test_map import MOUNT
+from tests.browser.map_page import mount as mount_at
 from tests.browser.test_saved_pages import download
 from tests.kinds import trace_of
 from visformer import export
 from visformer.trace.stacks import STACKS
-from visformer.web.bundle import stylesheet
 from visformer.web.chunks import Focus
-from visformer.web.map import pack_map
-
-pytestmark = pytest.mark.browser
 
 SCRIPT = (Path(__file__).parent / "map_files.js").read_text(encoding="utf-8")
 PLACES = {
@@ -49,9 +44,7 @@ def mount(bare, trace, **options):
     """Mount a Trace, or that of a kind of model; the lines are those of the second head."""
     trace = trace_of(trace) if isinstance(trace, str) else trace
     stack = next(stack.name for stack in STACKS if stack.in_trace(trace))
-    bare.page.add_style_tag(content=stylesheet("map/map.css"))
-    bare.page.evaluate(MOUNT, text_of(pack_map(trace, focus=Focus(stack, 0, 1), **options)))
-    return bare.page
+    return mount_at(bare, trace, focus=Focus(stack, 0, 1), **options)
 
 
 def button(page, name):

@@ -1,11 +1,9 @@
-"""The whole model's layout, play and zoom, run in Chromium over made-up models."""
+"""The whole model's layout, play and zoom, over made-up models."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytestmark = pytest.mark.browser
 
 BOTH = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
 SIDES = {"encoder": "src", "decoder": "tgt"}
@@ -112,14 +110,14 @@ def check_apart(rects):
     assert (before | before.T | np.eye(len(rects), dtype=bool)).all()
 
 
-def laid_out(bare, model, room):
-    return bare.run("map/layout.js", LAYOUT, {"model": model, "room": room})
+def laid_out(node, model, room):
+    return node.run("map/layout.js", LAYOUT, {"model": model, "room": room})
 
 
 @FAST
 @given(models(), rooms)
-def test_parts_lie_inside_their_column_and_the_picture_and_do_not_overlap(bare, model, room):
-    layout = laid_out(bare, model, room)
+def test_parts_lie_inside_their_column_and_the_picture_and_do_not_overlap(node, model, room):
+    layout = laid_out(node, model, room)
     assert layout["width"] == room["width"]
     assert [column["stack"] for column in layout["columns"]] == [column["stack"] for column in model["columns"]]
     outers = [[column["x"], 0, column["w"], layout["height"]] for column in layout["columns"]]
@@ -138,8 +136,8 @@ def test_parts_lie_inside_their_column_and_the_picture_and_do_not_overlap(bare, 
 
 @FAST
 @given(models(), rooms)
-def test_heads_are_equally_large_inside_their_sublayer_and_apart(bare, model, room):
-    layout = laid_out(bare, model, room)
+def test_heads_are_equally_large_inside_their_sublayer_and_apart(node, model, room):
+    layout = laid_out(node, model, room)
     n_heads = {stack["name"]: stack["shape"][1] for stack in model["stacks"]}
     for column in layout["columns"]:
         for place, rect, heads in zip(column["of"], column["sublayers"], column["heads"], strict=True):
@@ -155,8 +153,8 @@ def test_heads_are_equally_large_inside_their_sublayer_and_apart(bare, model, ro
 
 @FAST
 @given(models(), rooms)
-def test_layers_in_the_middle_are_folded_and_counted(bare, model, room):
-    layout = laid_out(bare, model, room)
+def test_layers_in_the_middle_are_folded_and_counted(node, model, room):
+    layout = laid_out(node, model, room)
     for column, given_column in zip(layout["columns"], model["columns"], strict=True):
         numbers = [layer["number"] for layer in given_column["layers"]]
         shown = [number for number, *_ in column["layers"]]
@@ -176,8 +174,8 @@ def test_layers_in_the_middle_are_folded_and_counted(bare, model, room):
 
 @FAST
 @given(models(), rooms)
-def test_heads_that_need_not_be_small_leave_the_picture_in_its_room(bare, model, room):
-    layout = laid_out(bare, model, room)
+def test_heads_that_need_not_be_small_leave_the_picture_in_its_room(node, model, room):
+    layout = laid_out(node, model, room)
     assert 14 <= layout["side"] <= 66
     if layout["side"] > 14:
         assert layout["height"] <= room["height"] + 1e-6
@@ -187,8 +185,8 @@ def test_heads_that_need_not_be_small_leave_the_picture_in_its_room(bare, model,
 
 @FAST
 @given(models(), rooms)
-def test_what_is_under_the_pointer_is_found(bare, model, room):
-    layout = laid_out(bare, model, room)
+def test_what_is_under_the_pointer_is_found(node, model, room):
+    layout = laid_out(node, model, room)
     assert layout["nowhere"] is None
     for column, given_column in zip(layout["columns"], model["columns"], strict=True):
         stack = column["stack"]
@@ -207,7 +205,7 @@ def test_what_is_under_the_pointer_is_found(bare, model, room):
 # Play -----------------------------------------------------------------------------------------------------------------
 
 PLAY = """
-  const { layoutMap } = await import("./map/layout.js")
+  const { layoutMap } = await load("map/layout.js")
   const layout = layoutMap(args.model, args.room)
   const stages = m.stagesOf(args.model, layout.columns)
   for (const stage of Object.freeze(stages)) Object.freeze(stage)
@@ -239,8 +237,8 @@ PLAY = """
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
 
-def played(bare, model, room, shares=()):
-    return bare.run("map/timeline.js", PLAY, {"model": model, "room": room, "shares": [*shares]})
+def played(node, model, room, shares=()):
+    return node.run("map/timeline.js", PLAY, {"model": model, "room": room, "shares": [*shares]})
 
 
 def expected_stages(model, shown):
@@ -270,8 +268,8 @@ def expected_stages(model, shown):
 
 @FAST
 @given(models(), rooms)
-def test_stages_follow_the_computation_and_each_begins_where_the_last_ended(bare, model, room):
-    play = played(bare, model, room)
+def test_stages_follow_the_computation_and_each_begins_where_the_last_ended(node, model, room):
+    play = played(node, model, room)
     stages = play["stages"]
     assert [(stage["kind"], stage["key"], stage["word"]) for stage in stages] == expected_stages(model, play["shown"])
     seconds = np.array([stage["seconds"] for stage in stages])
@@ -282,8 +280,8 @@ def test_stages_follow_the_computation_and_each_begins_where_the_last_ended(bare
 
 @FAST
 @given(models(), rooms, shares)
-def test_progress_never_falls_and_is_all_at_the_end(bare, model, room, shares):
-    play = played(bare, model, room, shares)
+def test_progress_never_falls_and_is_all_at_the_end(node, model, room, shares):
+    play = played(node, model, room, shares)
     assert play["isPure"], "what is drawn depends on the time alone"
     progress = np.array([play["first"]["progress"], *(scene["progress"] for scene in play["scenes"])])
     progress = np.vstack([progress, play["last"]["progress"]])
@@ -301,9 +299,9 @@ def test_progress_never_falls_and_is_all_at_the_end(bare, model, room, shares):
 
 @FAST
 @given(models(), rooms)
-def test_at_the_start_of_a_stage_all_before_it_is_complete_and_nothing_else(bare, model, room):
+def test_at_the_start_of_a_stage_all_before_it_is_complete_and_nothing_else(node, model, room):
     """So a word's softmax is complete before the next word begins."""
-    play = played(bare, model, room)
+    play = played(node, model, room)
     done = dict.fromkeys(play["keys"], 0)
     for stage, progress in zip(play["stages"], play["starts"], strict=True):
         assert progress == pytest.approx([done[key] for key in play["keys"]], abs=1e-6)
@@ -314,8 +312,8 @@ def test_at_the_start_of_a_stage_all_before_it_is_complete_and_nothing_else(bare
 
 @FAST
 @given(models(), rooms)
-def test_steps_lead_through_all_stages_and_back(bare, model, room):
-    play = played(bare, model, room)
+def test_steps_lead_through_all_stages_and_back(node, model, room):
+    play = played(node, model, room)
     starts = [stage["start"] for stage in play["stages"]]
     assert play["forward"] == [*starts[1:], play["end"]]
     assert play["back"] == starts[::-1]
@@ -323,13 +321,13 @@ def test_steps_lead_through_all_stages_and_back(bare, model, room):
 
 @FAST
 @given(models(), rooms, st.data())
-def test_a_layer_that_is_wanted_is_shown_and_all_are_counted(bare, model, room, data):
+def test_a_layer_that_is_wanted_is_shown_and_all_are_counted(node, model, room, data):
     stack, layers = data.draw(st.sampled_from([(one["stack"], one["layers"]) for one in model["columns"]]))
     wanted = {"stack": stack, "layer": data.draw(st.sampled_from(layers))["number"]}
     args = {"model": model, "room": room, "wanted": wanted}
     body = """return m.layoutMap(args.model, args.room, args.wanted).columns.map(({ stack, layers }) =>
       [stack, layers.map(({ number, folded }) => [number ?? null, folded ?? null])])"""
-    for column, shown in bare.run("map/layout.js", body, args):
+    for column, shown in node.run("map/layout.js", body, args):
         numbers = [number for number, _ in shown if number is not None]
         (all_of_it,) = [
             [layer["number"] for layer in one["layers"]] for one in model["columns"] if one["stack"] == column
@@ -342,7 +340,7 @@ def test_a_layer_that_is_wanted_is_shown_and_all_are_counted(bare, model, room, 
 # Zoom -----------------------------------------------------------------------------------------------------------------
 
 ZOOM = """
-  const { layoutMap } = await import("./map/layout.js")
+  const { layoutMap } = await load("map/layout.js")
   const layout = layoutMap(args.model, args.room)
   const places = [{ stack: "nowhere", layer: 0 }]
   for (const { stack, layers } of layout.columns)
@@ -394,8 +392,8 @@ def close(view, other):
 
 @FAST
 @given(models(), rooms, zooms)
-def test_a_place_is_zoomed_to_whole_and_on_the_way_one_point_stays(bare, model, room, chosen):
-    zoom = bare.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
+def test_a_place_is_zoomed_to_whole_and_on_the_way_one_point_stays(node, model, room, chosen):
+    zoom = node.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
     size, start, to, way = zoom["size"], zoom["start"], zoom["to"], zoom["way"]
     check_inside_picture(to, size, closest=60 if "key" not in zoom["place"] else np.inf)
     rect = zoom["place"].get("rect")
@@ -420,8 +418,8 @@ def test_a_place_is_zoomed_to_whole_and_on_the_way_one_point_stays(bare, model, 
 
 @FAST
 @given(models(), rooms, zooms)
-def test_the_point_under_the_pointer_stays_unless_an_edge_prevents_it(bare, model, room, chosen):
-    zoom = bare.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
+def test_the_point_under_the_pointer_stays_unless_an_edge_prevents_it(node, model, room, chosen):
+    zoom = node.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
     size, start, zoomed, point = zoom["size"], zoom["start"], zoom["zoomed"], zoom["point"]
     check_inside_picture(zoomed, size)
     assert zoomed["scale"] == pytest.approx(min(60, max(1, start["scale"] * chosen["factor"])))
@@ -433,8 +431,8 @@ def test_the_point_under_the_pointer_stays_unless_an_edge_prevents_it(bare, mode
 
 @FAST
 @given(models(), rooms, zooms)
-def test_the_path_to_a_place_names_each_place_around_it(bare, model, room, chosen):
-    zoom = bare.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
+def test_the_path_to_a_place_names_each_place_around_it(node, model, room, chosen):
+    zoom = node.run("map/zoom.js", ZOOM, {"model": model, "room": room, **chosen})
     place = {name: value for name, value in zoom["place"].items() if name != "rect"}
     named = [names for names in (("layer",), ("kind",), ("head",), ("query", "key")) if names[0] in place]
     assert len(zoom["path"]) == len(named)
@@ -444,8 +442,8 @@ def test_the_path_to_a_place_names_each_place_around_it(bare, model, room, chose
 
 
 FOLLOWED = """
-  const { layoutMap } = await import("./map/layout.js")
-  const { lengthOf, stagesOf } = await import("./map/timeline.js")
+  const { layoutMap } = await load("map/layout.js")
+  const { lengthOf, stagesOf } = await load("map/timeline.js")
   const layout = layoutMap(args.model, args.room)
   const stages = stagesOf(args.model, layout.columns)
   const end = lengthOf(stages)
@@ -460,8 +458,8 @@ FOLLOWED = """
 
 @FAST
 @given(models(), rooms, shares)
-def test_the_play_is_followed_inside_the_picture_without_a_jump_and_ends_with_the_whole(bare, model, room, shares):
-    found = bare.run("map/zoom.js", FOLLOWED, {"model": model, "room": room, "shares": [*shares]})
+def test_the_play_is_followed_inside_the_picture_without_a_jump_and_ends_with_the_whole(node, model, room, shares):
+    found = node.run("map/zoom.js", FOLLOWED, {"model": model, "room": room, "shares": [*shares]})
     for view, later in zip(found["views"], found["later"], strict=True):
         check_inside_picture(view, found["size"], closest=2.2)
         assert all(abs(view[name] - later[name]) < 0.1 for name in ("x", "y", "scale"))

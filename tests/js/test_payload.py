@@ -1,15 +1,12 @@
 """JavaScript reads what Python packs, for Traces of any shape."""
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.browser.bare import ORIGIN, text_of
+from tests.browser.bare import text_of
 from tests.web.support import digits, made_up_trace
 from visformer.web.payload import pack, pack_rest
 from visformer.web.thumbnails import thumbnail_side, thumbnails
-
-pytestmark = pytest.mark.browser
 
 READ = """
   const bytes = (text) => {
@@ -18,7 +15,7 @@ READ = """
     all.set(payload, args.shift)
     return all.subarray(args.shift)
   }
-  const { readMessage } = await import(args.origin + 'shared/message.js')
+  const { readMessage } = await load("shared/message.js")
   const { stacks, weights } = m.readPicture(readMessage(bytes(args.first)))
   if (args.rest) {
     const { chunks, numbers } = readMessage(bytes(args.rest))
@@ -47,13 +44,13 @@ IN_TWO_MESSAGES = {"n_src": 120, "n_tgt": 115, "n_layers": 2, "n_decoder_layers"
 @settings(max_examples=15)
 @given(shapes, st.integers(0, 3))
 @example(IN_TWO_MESSAGES, 0)
-def test_javascript_reads_what_python_packs(bare, shape, shift):
+def test_javascript_reads_what_python_packs(node, shape, shift):
     """Every head's weights and thumbnail, at any alignment: a host may pass a view into a larger buffer."""
     trace = made_up_trace(**shape)
     first, rest = pack(trace), pack_rest(trace)
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)
-    args = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift, "origin": ORIGIN}
-    stacks = bare.run("explorer/picture.js", READ, args)
+    args = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift}
+    stacks = node.run("explorer/picture.js", READ, args)
     patterns = {name: trace.stack(*name.split(".")) for name, _ in stacks}
     assert len(patterns) == 3
     side = thumbnail_side([pattern.shape for pattern in patterns.values()])

@@ -1,4 +1,4 @@
-"""The explorer's arithmetic, run in Chromium and compared with NumPy."""
+"""The explorer's arithmetic, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.messages import decode
-from tests.browser.reference import Options, derived
+from tests.js.reference import Options, derived
 from visformer.web.codes import ONE
-
-pytestmark = pytest.mark.browser
 
 
 @st.composite
@@ -55,14 +53,14 @@ DERIVE = """
 """
 
 
-def derived_in_javascript(bare, heads, words, special, chosen):
+def derived_in_javascript(node, heads, words, special, chosen):
     flat = [head.ravel().tolist() for head in heads]
     args = {"heads": flat, "words": words, "special": special, "n": heads.shape[2], "options": chosen.as_json()}
-    return bare.run("explorer/derive.js", DERIVE, args)
+    return node.run("explorer/derive.js", DERIVE, args)
 
 
-def check_derived(bare, heads, words, special, chosen):
-    actual = derived_in_javascript(bare, heads, words, special, chosen)
+def check_derived(node, heads, words, special, chosen):
+    actual = derived_in_javascript(node, heads, words, special, chosen)
     expected = derived(heads, words, special, chosen)
     assert (actual["rows"], actual["columns"]) == (expected.rows, expected.columns)
     np.testing.assert_allclose(actual["values"], expected.values.ravel(), rtol=1e-5, atol=1e-6)
@@ -73,32 +71,32 @@ def check_derived(bare, heads, words, special, chosen):
 
 @settings(max_examples=250)
 @given(st.data(), options, st.integers(1, 3))
-def test_matrix_kept_cells_and_hidden_mass_equal_numpy_under_any_options(bare, data, chosen, n_heads):
+def test_matrix_kept_cells_and_hidden_mass_equal_numpy_under_any_options(node, data, chosen, n_heads):
     heads = data.draw(patterns(1 if chosen.how == "one" else n_heads))
-    check_derived(bare, heads, *sides(data.draw, heads), chosen)
+    check_derived(node, heads, *sides(data.draw, heads), chosen)
 
 
 @pytest.mark.parametrize("kind", ["none", "weight", "mass"])
 @pytest.mark.parametrize("renormalising", [False, True])
-def test_a_sentence_of_special_tokens_only_is_not_hidden(bare, kind, renormalising):
+def test_a_sentence_of_special_tokens_only_is_not_hidden(node, kind, renormalising):
     """An empty sentence consists of its end token."""
     chosen = Options(hiding=True, renormalising=renormalising, kind=kind, value=0.5)
-    check_derived(bare, np.ones((1, 1, 1), dtype=np.float32), [[0], [0]], [[True], [True]], chosen)
+    check_derived(node, np.ones((1, 1, 1), dtype=np.float32), [[0], [0]], [[True], [True]], chosen)
 
 
-def test_an_example_worked_out_by_hand(bare):
+def test_an_example_worked_out_by_hand(node):
     """The third token is special and takes 0.5 of the row; the rest, 0.4 and 0.1, is renormalised to 0.8 and 0.2."""
     chosen = Options(hiding=True, renormalising=True, kind="weight", value=0.3)
     head = np.array([[[0.4, 0.1, 0.5]]])
-    actual = derived_in_javascript(bare, head, [[0], [0, 1, 2]], [[False], [False, False, True]], chosen)
+    actual = derived_in_javascript(node, head, [[0], [0, 1, 2]], [[False], [False, False, True]], chosen)
     assert actual["values"] == pytest.approx([0.8, 0.2])
     assert actual["kept"] == [1, 0]
     assert actual["hidden"] == pytest.approx([0.5 + 0.1])
 
 
-def test_javascript_and_python_decode_every_code_to_the_same_weight(bare):
+def test_javascript_and_python_decode_every_code_to_the_same_weight(node):
     body = "return [...m.decode(Uint16Array.from({ length: args }, (_, i) => i))].map((w) => m.rounded(w))"
-    actual = bare.run("shared/codes.js", body, ONE + 1)
+    actual = node.run("shared/codes.js", body, ONE + 1)
     assert len(actual) == 65_522
     assert actual == decode(np.arange(ONE + 1, dtype=np.uint16)).tolist()
 
@@ -113,7 +111,7 @@ ORDER = """
 
 @pytest.mark.parametrize("layers", [[0, 1, 2], [2, 3, 7]])
 @pytest.mark.parametrize("by", ["place", "entropy", "distance", "similarity"])
-def test_heads_are_ordered_by_place_score_or_similarity(bare, by, layers):
+def test_heads_are_ordered_by_place_score_or_similarity(node, by, layers):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(3, 4)).round(1)
     scores[1, 1] = scores[2, 3]
@@ -121,7 +119,7 @@ def test_heads_are_ordered_by_place_score_or_similarity(bare, by, layers):
     values = {name: scores.tolist() for name in ("entropy", "distance")}
     args = {"shape": [3, 4], "layers": layers, "thumbs": thumbs.tolist(), "values": values, "by": by}
     args |= {"anchor": {"layer": layers[1], "head": 2}}
-    actual = bare.run("explorer/order.js", ORDER, args)
+    actual = node.run("explorer/order.js", ORDER, args)
     if by == "place":
         assert actual == [[layer, head, None] for layer in layers for head in range(4)]
         return

@@ -1,0 +1,1 @@
+"""JavaScript that needs no page, run by node."""

@@ -1,0 +1,266 @@
+"""The whole model: what it says and writes of every kind of model, compared with its Trace."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from tests.browser.bare import text_of
+from tests.kinds import KINDS, TARGET, TEXT, model_of, trace_of
+from tests.web.support import without_names
+from visformer.i18n import translations
+from visformer.pictures.head import Place
+from visformer.pictures.map import RECORD, layers, steps
+from visformer.trace.stacks import STACKS
+from visformer.web.chunks import Focus
+from visformer.web.map import pack_map
+from visformer.web.places.cell import RECORD as CELL
+from visformer.web.places.cell import cell
+from visformer.web.places.message import pack_place
+from visformer.web.places.zoom import Zoom
+
+SUBLAYERS = {"self_attn": "Self-attention", "cross_attn": "Cross-attention", "ffn": "Feed-forward"}
+SOFTMAX = re.compile(r"Softmax(?: at the last token)?: “(.+)” (?:gets|would follow with) ([\d.]+)\.")
+HEAD = re.compile(r"(.+?)\. Head (\d+): “(.+)” reads most “(.+)” \(([01]\.\d\d)\)\.")
+
+
+def predictions(trace):
+    """Return each token that follows with its probability, as torch computes it."""
+    probabilities = torch.softmax(torch.from_numpy(trace["logits"].value.copy()).double(), dim=-1)
+    following = probabilities.gather(1, torch.tensor(trace.meta["ids"]["next"])[:, None])[:, 0]
+    return list(zip(trace.tokens["next"], following.tolist(), strict=True))
+
+
+def check_predictions(said, expected):
+    """Check what stages of softmax say: tokens in order, probabilities to two digits."""
+    found = [match.groups() for match in map(SOFTMAX.match, said) if match]
+    assert [token for token, _ in found] == [token for token, _ in expected]
+    for (_, shown), (_, probability) in zip(found, expected, strict=True):
+        assert re.fullmatch(r"[01]\.\d\d", shown)
+        assert float(shown) == pytest.approx(probability, abs=0.00501)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_stage_of_every_kind_of_model_is_told_with_its_numbers(node, kind):
+    trace = trace_of(kind)
+    said = node.run("./map.js", "return m.said(args)", text_of(pack_map(trace)))
+    assert all(said)
+    assert not [words for words in said if re.search(r"undefined|null|NaN|Infinity|[{}]", words)]
+    expected = predictions(trace) if steps(trace) else []
+    check_predictions(said, expected if "encoder.0.self_attn.pattern" in trace else expected[-1:])
+
+
+def test_a_translation_is_told_word_by_word(node):
+    trace = trace_of("en-zh")
+    said = node.run("./map.js", "return m.said(args)", text_of(pack_map(trace)))
+    first, *words, last = trace.tokens["next"]
+    assert said[0] == f"The text is cut into {len(trace.tokens['src'])} tokens."
+    assert f"The decoder begins with “{trace.tokens['tgt'][0]}” alone. It asks for Chinese." in said
+    assert [one[1 : one.index("”")] for one in said if "is written, and goes" in one] == [first, *words]
+    assert said[-1] == f"“{last}” ends the text."
+
+
+def test_captions_are_chinese_on_a_chinese_page(node):
+    packed = pack_map(trace_of("en-zh"), gettext=translations("zh").gettext, lang="zh")
+    said = node.run("./map.js", "return m.said(args)", text_of(packed))
+    assert all(re.search("[\u4e00-\u9fff].*[。：]", words) for words in said)
+
+
+def clearest(trace, stack, layer, head):
+    """Return row, key and weight of the clearest row of a head: text that reads most another token of text."""
+    part, kind = stack.split(".")
+    queries, keys = ("src" if part == "encoder" else "tgt"), ("tgt" if stack == "decoder.self_attn" else "src")
+    weights = trace[f"{part}.{layer}.{kind}.pattern"].value[head]
+    rows = [(row.max(), query, int(row.argmax())) for query, row in enumerate(weights)]
+    telling = [
+        (weight, query, key)
+        for weight, query, key in rows
+        if not (trace.special[queries][query] or trace.special[keys][key] or (queries == keys and query == key))
+    ]
+    weight, query, key = max(telling or rows)
+    row = trace.tokens[queries][query]
+    predicting = row if queries == "src" else f"{row} → {trace.tokens['next'][query]}"
+    return predicting, trace.tokens[keys][key], weight
+
+
+def test_each_head_says_what_it_reads_most(node):
+    trace = trace_of("en-zh")
+    names = {"encoder.self_attn": "Encoder", "decoder.self_attn": "Decoder", "decoder.cross_attn": "Cross-attention"}
+    heads = [(stack, layer, head) for stack in names for layer in range(3) for head in range(8)]
+    args = [text_of(pack_map(trace)), [dict(zip(("stack", "layer", "head"), each, strict=True)) for each in heads]]
+    for place, said in zip(heads, node.run("./map.js", "return m.ofHeads(...args)", args), strict=True):
+        stack, layer, head = place
+        query, key, weight = clearest(trace, *place)
+        name, own, reads, read, shown = HEAD.match(said).groups()
+        assert name == f"{names[stack]}, layer {layer + 1}, head {head + 1}"
+        assert (int(own), reads, read) == (head + 1, query, key), place
+        assert float(shown) == pytest.approx(weight, abs=0.00501)
+
+
+def written(node, trace, zoom="", *, time=None, **given):
+    """Return the texts that are written at a time of the play, by default at its end, with the place zoomed to."""
+    focus = next(Focus(stack.name, next(iter(stack.layers(trace))), 0) for stack in STACKS if stack.in_trace(trace))
+    args = [text_of(pack_map(trace, focus=focus)), zoom and text_of(pack_place(zoom, **given)), time]
+    return node.run("./map.js", "return m.written(args[0], args[1], args[2] ?? Infinity)", args)
+
+
+def texts(*args, **given):
+    return [label["text"] for label in written(*args, **given)]
+
+
+def test_the_play_begins_with_letters_that_become_tokens(node):
+    trace = trace_of("en-zh")
+    tokens, special = trace.tokens["src"], trace.special["src"]
+    letters = [letter for token, is_special in zip(tokens, special, strict=True) if not is_special for letter in token]
+    first, second, last = ([label for label in written(node, trace, time=time) if label["text"] in {*letters, *tokens}]
+                           for time in (0.01, 1.2, 2.19))  # fmt: skip
+    for labels in (first, second):
+        assert [label["text"] for label in labels][: len(letters)] == letters, "in reading order"
+    places = [[label["x"] for label in labels][: len(letters)] for labels in (first, second)]
+    assert places[0] == sorted(places[0])
+    assert places[0] != places[1], "on their way"
+    assert [label["text"] for label in last][: len(tokens)] == [*tokens]
+
+
+def test_the_candidate_that_follows_stands_out_whatever_its_name(node):
+    trace = trace_of("mini-gpt")
+    third = steps(trace)[-1].ids[2]
+    ids = {**trace.meta["ids"], "next": [*trace.meta["ids"]["next"][:-1], third]}
+    trace = replace(trace, meta={**trace.meta, "ids": ids, "likeliest": [["same"] * 5 for _ in steps(trace)]})
+    bold = [label["bold"] for label in written(node, trace) if label["text"] == "same"]
+    assert bold[:3] == [False, False, True]
+
+
+def test_without_names_the_bar_is_that_of_the_token_that_follows(node):
+    trace = without_names(trace_of("bart"))
+    drawn = texts(node, trace)
+    best, (_, following) = steps(trace)[0].probabilities[0], predictions(trace)[0]
+    assert f"{best:.2f}" != f"{following:.2f}"
+    assert f"{following:.2f}" in drawn
+    assert f"{best:.2f}" not in drawn
+
+
+# Numbers of the whole, of a head and of a cell ------------------------------------------------------------------------
+
+HEADS = {
+    "en-zh": "decoder.1.cross_attn", "mini-gpt": "decoder.2.self_attn", "bert": "encoder.1.self_attn",
+    "gpt2": "decoder.1.self_attn", "bart": "decoder.2.cross_attn", "t5": "encoder.1.self_attn",
+    "gpt_oss": "decoder.0.self_attn",
+}  # fmt: skip
+"""Bundled models, an encoder of MiniLM's type, and tiny ones of four other families; T5 has a bias, GPT-OSS sinks."""
+PLACE = (1, 3, 2)  # head, query, key
+
+
+@pytest.fixture(scope="module", params=HEADS)
+def attention(request):
+    """Return a Trace with all that the whole model and the cells of one attention need, and the attention's name."""
+    path, model = HEADS[request.param], model_of(request.param)
+    record = [*RECORD, *(glob.format(path=path) for glob in CELL)]
+    target = TARGET if request.param in ("bart", "t5") else None
+    return model.trace(TEXT, target, record=model.available(record)), path
+
+
+def number(text):
+    """Read a number as it is spelled for people."""
+    return 0.0 if text.startswith("<") else float(text.strip("()").replace("−", "-"))
+
+
+def close(value):
+    return pytest.approx(value, rel=6e-4, abs=6e-5)
+
+
+def place_of(path, *numbers):
+    stack, layer, kind = path.split(".")
+    return str(Zoom(stack, int(layer), kind, *numbers))
+
+
+def test_numbers_of_the_whole_are_those_of_the_trace(node, attention):
+    trace, _ = attention
+    drawn = texts(node, trace)
+    lengths = iter([one.norms for stack in ("encoder", "decoder") for layer in layers(trace, stack)
+                    for one in layer.sublayers])  # fmt: skip
+    seen = 0
+    for name, after in zip(drawn, [*drawn[1:], ""], strict=True):
+        if name in SUBLAYERS.values():
+            norms = next(lengths)
+            if match := re.fullmatch(r"length ([\d.e+-]+)", after):
+                assert float(match[1]) == pytest.approx(float(np.mean(norms)), rel=6e-3)
+                seen += 1
+    assert not [*lengths]
+    assert seen > 0 or all(one.norms is None for layer in layers(trace, "encoder") for one in layer.sublayers[:1])
+    if "logits" in trace and "tgt" in trace.tokens:
+        shown = [float(text) for text in drawn if re.fullmatch(r"[01]\.\d\d", text)]
+        logits = torch.from_numpy(trace["logits"].value.copy()).double()
+        row = torch.softmax(logits[0 if "src" in trace.tokens else -1], dim=-1)
+        assert len(shown) == 5
+        assert shown == pytest.approx(row.sort(descending=True).values[:5].tolist(), abs=0.00501)
+
+
+def test_numbers_of_a_head_are_its_weights(node, attention):
+    trace, path = attention
+    head = PLACE[0]
+    shown = [float(text) for text in texts(node, trace, place_of(path, head)) if re.fullmatch(r"[01]\.\d\d", text)]
+    weights = trace[f"{path}.pattern"].value[head]
+    if f"{path}.sink" in trace:  # its column is the last
+        weights = np.concatenate([weights, trace[f"{path}.sink"].value[head][:, None]], axis=1)
+    np.testing.assert_allclose(shown[-weights.size :], weights.ravel(), atol=0.00501)
+
+
+def test_numbers_of_a_cell_are_computed_from_q_and_k(node, attention):
+    trace, path = attention
+    head, query, key = PLACE
+    found = cell(trace, Place(path, head, query), key)
+    drawn = texts(node, trace, place_of(path, *PLACE), cell=found)
+    q, k = (trace[f"{path}.{name}"].value for name in "qk")
+    q, k = q[head, query].astype(float), k[head * len(k) // len(q), key].astype(float)
+    drawn = drawn[drawn.index(f"q · k, the sum of {len(q)} products") :]
+    terms = [(name, said) for name, said in pairwise(drawn) if name.startswith("dimension ")]
+    assert len(terms) == min(6, len(q))
+    rest = float(q @ k)
+    for name, said in terms:
+        i = int(name.split()[1])
+        a, b, product = map(number, re.fullmatch(r"(\S+) · (\S+) = (\S+)", said).groups())
+        assert (a, b, product) == (close(q[i]), close(k[i]), close(q[i] * k[i]))
+        rest -= q[i] * k[i]
+    if len(q) > 6:
+        assert number(drawn[drawn.index(f"{len(q) - 6} others") + 1]) == close(rest)
+    (total,) = [text.removeprefix("q · k = ") for text in drawn if text.startswith("q · k = ")]
+    assert number(total) == close(float(q @ k))
+    scores = trace[f"{path}.scores"].value[head, query].astype(float)
+    assert number(drawn[drawn.index("Score") + 1]) == close(scores[key])
+    check_row(drawn, trace, path, scores)
+
+
+def check_row(drawn, trace, path, scores):
+    """Check the row of keys: places, scores under the mask and weights; then the softmax of the cell."""
+    head, query, key = PLACE
+    mask = trace[f"{path}.mask"].value[head, query]
+    sink = float(trace[f"{path}.sink"].value[head, query]) if f"{path}.sink" in trace else 0.0
+    raised = np.where(mask, np.exp(scores), 0)
+    weights = raised / raised.sum() * (1 - sink)
+    start = drawn.index("Weight") + 1
+    tokens = trace.tokens["src" if path.startswith("encoder") or "cross" in path else "tgt"]
+    shown = {}
+    joined = re.compile(r"\d+ other keys|sink")
+    while not joined.fullmatch(drawn[start]) and re.fullmatch(r"\d+", drawn[start + 1]):
+        token, place, score, weight = drawn[start : start + 4]
+        at = int(place) - 1
+        assert token.lstrip("␣") == tokens[at].strip() or token.endswith("…")
+        assert score == "−∞" if not mask[at] else number(score) == close(scores[at])
+        assert number(weight) == close(weights[at])
+        shown[at] = number(weight)
+        start += 4
+    assert key in shown
+    while joined.fullmatch(drawn[start]):
+        shown[drawn[start]] = number(drawn[start + 1])
+        start += 2
+    assert sum(shown.values()) == pytest.approx(1, abs=1e-3)
+    assert ("sink" in shown) == (sink > 0)
+    assert number(drawn[start]) == close(weights[key])
+    if mask[key]:
+        top, below = map(number, re.fullmatch(r"= (\S+) / (\S+)", drawn[start + 1]).groups())
+        assert top / below == close(weights[key])
+        assert drawn[start + 2].endswith("/ Σ exp")
