@@ -13,6 +13,16 @@ PAGE = f"""<!doctype html>
 <link rel="icon" href="data:,">
 <style>:root {{ color-scheme: light dark }} body {{ margin: 12px }} {stylesheet()}</style>
 <div id="host"></div>
+<script>
+const pending = new Set() // timers that run: the explorer reports what is selected when one has ended
+const {{ setTimeout: begin, clearTimeout: end }} = window
+window.setTimeout = (act, ...rest) => {{
+  const timer = begin(() => {{ pending.delete(timer); act() }}, ...rest)
+  pending.add(timer)
+  return timer
+}}
+window.clearTimeout = (timer) => {{ pending.delete(timer); end(timer) }}
+</script>
 <script type="module">
 import {{ mountAttention }} from "./explorer/explorer.js"
 import {{ readMessage }} from "./shared/message.js"
@@ -102,9 +112,8 @@ class BarePage:
         return self.page.evaluate("explorer.needed")
 
     def selection(self):
-        """Return the last selection reported, after the debounce time."""
-        self.page.wait_for_function("explorer.selections.length")
-        self.page.wait_for_timeout(300)
+        """Return the last selection reported, once nothing more is to be reported."""
+        self.page.wait_for_function("explorer.selections.length && !pending.size")
         return self.page.evaluate("explorer.selections.at(-1)")
 
     def close(self):

@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.bare import BarePage, text_of
 from tests.browser.boxes import RECORD_LABELS, labels
-from tests.browser.reference import Options, derived
 from tests.browser.support import (
     check_cell,
     click_head,
@@ -28,6 +27,7 @@ from tests.browser.support import (
     state_of,
     tokens,
 )
+from tests.js.reference import Options, derived
 from tests.web.support import made_up_trace
 from visformer import i18n
 from visformer.analysis.heads import SCORES, head_scores
@@ -39,14 +39,11 @@ from visformer.web.selection import VIEWS as NAMES
 from visformer.web.selection import Selection
 from visformer.web.words import words
 
-pytestmark = pytest.mark.browser
-
 ENCODER, DECODER, CROSS = "encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"
 LABELS = {ENCODER: "Encoder", DECODER: "Decoder", CROSS: "Cross"}
 WORDS = {"src": [0, 0, 1, 2, 2, 2, 3, 4], "tgt": [0, 1, 1, 2, 3], "next": [0, 0, 1, 2, 3]}
 TEXT = words(made_up_trace(), str, "en")["text"]
 VIEWS = tuple(TEXT[f"view_{name}"] for name in NAMES)
-VIEW_NAMES = dict(zip(VIEWS, NAMES, strict=True))
 CANVAS = ".vf-stage > div:visible canvas[tabindex]"
 
 
@@ -199,14 +196,6 @@ def test_every_view_of_every_stack_has_a_picture_of_its_own_without_a_request(pa
     assert not bare.needed
 
 
-def test_in_a_stack_with_fewer_layers_the_last_layer_is_selected(page, trace):
-    click_head(page, 2, 3)
-    choose(page, "Cross")
-    hover_cell(page, 4, 7)
-    check_cell(page, trace, CROSS, layer=1, head=3, query=4, key=7)
-    assert "\u2068b3\u2069 (5) → \u2068</s>\u2069 reads \u2068</s>\u2069 (8)" in readout(page)
-
-
 def test_zoom_and_pan(page, trace):
     def first_cell():
         layout = layout_of(page, ".vf-large")
@@ -279,18 +268,17 @@ def test_arcs_of_several_heads_have_different_colours(page, bare):
     assert colours[2] not in colours_of(page, ".vf-lines"), "the remaining two have the first two colours"
 
 
-@pytest.mark.parametrize("view", ["Heatmap", "Tokens", "One layer"])
-def test_shift_click_shows_heads_together_where_a_view_shows_only_one(page, bare, view):
+def test_shift_click_shows_heads_together_where_a_view_shows_only_one(page, bare):
+    """tests/js/view_state.test.js leaves every view so."""
     value = np.stack([np.roll(np.eye(6), h, axis=1) for h in range(3)])
     bare.mount(with_pattern(made_up_trace(6, 6, n_layers=2, n_heads=3), "encoder.0.self_attn.pattern", value))
-    choose(page, view)
     click_head(page, 0, 1, modifiers=["Shift"])
     assert (state_of(page)["view"], state_of(page)["head"]) == ("arcs", "1")
     assert set(CURVES["light"][:2]) <= colours_of(page, ".vf-lines")
-    choose(page, view)
+    choose(page, "Heatmap")
     page.locator(".vf-thumbs").press("Escape")
     click_head(page, 0, 2)
-    assert (state_of(page)["view"], state_of(page)["head"]) == (VIEW_NAMES[view], "2")
+    assert (state_of(page)["view"], state_of(page)["head"]) == ("heatmap", "2")
     page.locator(".vf-thumbs").press("l")
     assert state_of(page)["view"] == "arcs"
     assert set(CURVES["light"][:3]) <= colours_of(page, ".vf-lines")
@@ -386,15 +374,6 @@ def test_all_of_the_readout_belongs_to_the_head_under_the_pointer_or_to_the_lock
     assert "Layer 1 · Head 1\n\u2068a2\u2069 (3) reads" in readout(page), "a key overrides a resting pointer"
     page.keyboard.press("Shift+ArrowDown")
     assert readout(page) == locked
-
-
-def test_a_small_weight_is_shown_to_four_digits(page, bare, trace):
-    value = np.tile(np.array([1 - 3e-6 - 0.00012345, 0.00012345, 3.2155e-06, 0, 0, 0, 0, 0]), (4, 8, 1))
-    bare.mount(with_pattern(trace, "encoder.0.self_attn.pattern", value))
-    for key, texts in enumerate((["0.9999"], ["0.0001234", "0.0001235"], ["0.000003215", "0.000003216"], ["0"])):
-        hover_cell(page, 5, key)
-        assert page.locator(".vf-weight").inner_text() in texts
-        assert float(state_of(page)["weight"]) == four_digits(np.float32(value[0, 5, key]))
 
 
 def test_shift_click_locks_several_cells_and_escape_unlocks_them(page, trace):
@@ -597,7 +576,7 @@ def scores_of(trace, stack):
 
 
 def test_overview_and_arrow_keys_follow_the_order_of_heads(page, trace):
-    """tests/browser/test_derive.py compares each order with NumPy."""
+    """tests/js/test_derive.py compares each order with NumPy."""
     ranks = [divmod(int(i), 4) for i in np.argsort(scores_of(trace, ENCODER)["entropy"].ravel(), kind="stable")]
     page.locator("select.vf-order").select_option("entropy")
     for place in (0, 1, 7, 11):
@@ -614,19 +593,20 @@ def test_overview_and_arrow_keys_follow_the_order_of_heads(page, trace):
     assert (int(state_of(page)["layer"]), int(state_of(page)["head"])) == ranks[3]
 
 
-@pytest.mark.parametrize("width", [900, 1040, 1280])
-def test_captions_of_thumbnails_do_not_overlap(chromium, width):
+def test_captions_of_thumbnails_do_not_overlap(chromium):
     """A head's score is left out where there is no space beside its name."""
-    bare = BarePage(chromium, width=width)
-    page = bare.mount(made_up_trace(n_layers=3, n_heads=12))
-    page.evaluate(RECORD_TEXTS, ".vf-thumbs")
-    page.locator("select.vf-order").select_option("entropy")
-    captions = page.evaluate("texts")
+    bare = BarePage(chromium)
+    for width in (900, 1040, 1280):
+        bare.page.set_viewport_size({"width": width, "height": 720})
+        page = bare.mount(made_up_trace(n_layers=3, n_heads=12))
+        page.evaluate(RECORD_TEXTS, ".vf-thumbs")
+        page.locator("select.vf-order").select_option("entropy")
+        captions = page.evaluate("texts")
+        assert {"1·12", "3·1"} <= {caption["text"] for caption in captions}
+        for y in {caption["y"] for caption in captions}:
+            line = sorted((caption["left"], caption["right"]) for caption in captions if caption["y"] == y)
+            assert all(left >= right + 2 for (_, right), (left, _) in pairwise(line)), (width, line)
     bare.close()
-    assert {"1·12", "3·1"} <= {caption["text"] for caption in captions}
-    for y in {caption["y"] for caption in captions}:
-        line = sorted((caption["left"], caption["right"]) for caption in captions if caption["y"] == y)
-        assert all(left >= right + 2 for (_, right), (left, _) in pairwise(line)), line
 
 
 def test_an_order_that_the_other_stack_lacks_is_reset(page):
@@ -690,11 +670,17 @@ def test_a_live_region_has_the_selected_cell_and_the_largest_weights_of_its_row(
 LONG = "如果 我们 中华人民共和国 国家图书馆 待在家里 义 Internationalization 和 ␣and wait 社 W".split()
 
 
-@pytest.mark.parametrize("width", [320, 390, 760])
-def test_no_label_touches_another_or_is_cut(chromium, width):
+ALL_LENGTHS = (3, 5, 8, 10, 13, 17, 20, 25, 34, 50)
+
+
+@pytest.mark.parametrize(
+    ("width", "lengths"),
+    [(390, (8, 13, 34)), *(pytest.param(width, ALL_LENGTHS, marks=pytest.mark.full) for width in (320, 390, 760))],
+)
+def test_no_label_touches_another_or_is_cut(chromium, width, lengths):
     """Whatever the tokens are and however many."""
     bare, found = BarePage(chromium, width=width, height=844, script=RECORD_LABELS), []
-    for at, n in enumerate((3, 5, 8, 10, 13, 17, 20, 25, 34, 50)):
+    for at, n in enumerate(lengths):
         lang, tokens = ("en", "zh")[at % 2], [LONG[(i + n) % len(LONG)] for i in range(n)]
         trace = made_up_trace(tokens=tokens[:-1], n_tgt=n, n_layers=1, n_heads=4)
         sides = trace.tokens | {"tgt": ("<zh>", *tokens[:-1]), "next": (*tokens[:-1], "</s>")}
@@ -751,17 +737,15 @@ def test_with_a_single_token_no_key_causes_an_error(page, bare):
     assert state_of(page)["painted"]
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_keeps_a_locked_column(page, trace, view):
+def test_every_view_keeps_a_locked_column(page, trace):
     choose(page, "Cross")
     choose(page, "Tokens")
     page.locator(".vf-chip[data-side=column]").nth(4).click()
-    choose(page, view)
-    assert state_of(page)["locked"] == "true"
-    assert "is read most by" in readout(page)
-    assert "weight" not in state_of(page)
-    if view != "Heatmap":
-        return
+    for view in (*VIEWS, "Heatmap"):
+        choose(page, view)
+        assert state_of(page)["locked"] == "true", view
+        assert "is read most by" in readout(page), view
+        assert "weight" not in state_of(page), view
     hover_cell(page, 2, 4)
     check_cell(page, trace, CROSS, layer=0, head=0, query=2, key=4)
     layout = layout_of(page, ".vf-large")
@@ -775,7 +759,9 @@ def test_every_view_keeps_a_locked_column(page, trace, view):
 # Sizes
 
 
-@pytest.mark.parametrize(("width", "height", "scale"), [(1440, 900, 2), (1280, 720, 1), (360, 740, 3)])
+@pytest.mark.parametrize(
+    ("width", "height", "scale"), [pytest.param(1440, 900, 2, marks=pytest.mark.full), (1280, 720, 1), (360, 740, 3)]
+)
 def test_every_view_fits_the_window_and_is_sharp(chromium, trace, width, height, scale):
     bare = BarePage(chromium, width=width, height=height, scale=scale, touch=width < 400)
     page = bare.mount(trace)
@@ -858,6 +844,7 @@ def test_the_largest_weight_of_a_long_trace_is_visible_in_its_thumbnail_and_arcs
     assert "\u2068a250\u2069 (251) reads most: \u2068a100\u2069 (101) 0.5000" in readout(page)
 
 
+@pytest.mark.full
 def test_1024_tokens_can_be_explored(page, bare):
     longest = made_up_trace(1024, 1024, n_layers=1, n_heads=2)
     bare.mount(longest, complete=False)
@@ -877,20 +864,13 @@ def test_1024_tokens_can_be_explored(page, bare):
 # Start, updates and end
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        {},
-        {"stack": "x", "view": "y"},
-        {"layer": 99, "head": -3, "query": 99, "key": "a"},
-        {"layer": None, "head": 1.5, "query": {}, "key": []},
-    ],
-)
-def test_invalid_fields_of_a_start_are_ignored(page, bare, trace, start):
-    bare.mount(trace, start=start)
-    state = state_of(page)
-    assert (state["stack"], state["view"], state["locked"]) == (ENCODER, "heatmap", "false")
-    assert (int(state["layer"]), int(state["head"])) == ((2, 0) if start.get("layer") == 99 else (0, 0))
+def test_invalid_fields_of_a_start_are_ignored(page, bare, trace):
+    """tests/js/view_state.test.js has more; here, those that only the explorer reads."""
+    for cell in ({"query": 99, "key": "a"}, {"query": {}, "key": []}, {"cells": "9-9.x"}):
+        bare.mount(trace, start={"layer": 99, "head": -3, "view": "y", **cell})
+        state = state_of(page)
+        place = [state[name] for name in ("stack", "layer", "head", "view", "locked")]
+        assert place == [ENCODER, "2", "0", "heatmap", "false"], cell
 
 
 def test_a_locked_cell_tells_what_its_weight_does_once_it_is_measured(page, trace):
@@ -945,6 +925,7 @@ def test_another_language_keeps_the_locked_cell_and_another_sentence_unlocks_it(
     check_cell(page, other, ENCODER, layer=0, head=0, query=2, key=2)
 
 
+@pytest.mark.full
 def test_200_mounts_leak_at_most_a_megabyte(chromium, trace):
     bare = BarePage(chromium)
     page, session = bare.page, bare.context.new_cdp_session(bare.page)

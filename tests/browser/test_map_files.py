@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.lessons.test_handout import html_of, with_one_step
+from tests.browser.bare import BarePage
 from tests.browser.map_page import mount as mount_at
 from tests.browser.test_saved_pages import download
 from tests.kinds import trace_of
@@ -26,13 +27,14 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(
-    "shape", ["corners", "ellipses", "curves", "dashes", "boxes", "turned", "clipped", "images", "words"]
-)
-def test_what_is_painted_on_a_canvas_is_painted_as_svg(bare, shape):
-    found = bare.run("shared/svg.js", f"return ({SCRIPT}).shapes(m, args)", shape)
-    assert found["drawn"] > 1000
-    assert found["far"] < 0.03 * found["drawn"], found
+SHAPES = ("corners", "ellipses", "curves", "dashes", "boxes", "turned", "clipped", "images", "words")
+
+
+def test_what_is_painted_on_a_canvas_is_painted_as_svg(bare):
+    for shape in SHAPES:
+        found = bare.run("shared/svg.js", f"return ({SCRIPT}).shapes(m, args)", shape)
+        assert found["drawn"] > 1000, shape
+        assert found["far"] < 0.03 * found["drawn"], (shape, found)
 
 
 def run(page, name, args=None):
@@ -72,7 +74,9 @@ def is_drawn(text, drawn, scale):
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", ["en-zh", "bert", "mini-gpt"])
+@pytest.mark.parametrize(
+    "kind", ["en-zh", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("bert", "mini-gpt"))]
+)
 def test_the_svg_has_the_texts_and_rectangles_of_the_canvas(still, kind, place):
     page = mount(still, kind)
     page.evaluate(f"() => {{ {PLACES[place]} }}")
@@ -88,7 +92,9 @@ def test_the_svg_has_the_texts_and_rectangles_of_the_canvas(still, kind, place):
     assert not [rect for rect in own if not any(rect == pytest.approx(one, abs=0.1) for one in rects)]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place", [place if place == "playing" else pytest.param(place, marks=pytest.mark.full) for place in PLACES]
+)
 def test_the_svg_looks_like_the_canvas(still, place):
     page = mount(still, "en-zh")
     page.evaluate(f"() => {{ {PLACES[place]} }}")
@@ -127,7 +133,7 @@ def check_video(bare, content):
     assert begin <= 1.01 * middle and middle <= end and begin < end, "it fills as it plays"
 
 
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+@pytest.mark.parametrize("motion", [pytest.param("reduce", marks=pytest.mark.full), "no-preference"])
 def test_the_play_is_recorded_as_a_video(bare, motion):
     bare.page.emulate_media(reduced_motion=motion)
     page = mount(bare, "bert", file="bert")
@@ -143,7 +149,9 @@ def test_the_play_is_recorded_as_a_video(bare, motion):
     bare.page.emulate_media(reduced_motion="no-preference")
 
 
-def test_a_video_that_is_cancelled_is_not_saved(bare):
+def test_a_video_that_is_cancelled_is_not_saved(chromium):
+    bare = BarePage(chromium)
+    bare.page.clock.install()
     page = mount(bare, "bert")
     saved = []
     page.on("download", lambda file: saved.append(file.suggested_filename))
@@ -151,7 +159,8 @@ def test_a_video_that_is_cancelled_is_not_saved(bare):
     page.get_by_role("button", name=re.compile("^Cancel")).click()
     expect(button(page, "Video")).to_be_visible()
     page.get_by_role("slider", name="Where the play is").fill("1e9")
-    page.wait_for_timeout(2000)
+    page.clock.run_for(3000)  # a video is saved a second and a half after its end
+    bare.close()
     assert not saved
 
 
@@ -171,13 +180,21 @@ def test_a_handout_shows_the_whole_model_and_plays_it(visit, tmp_path):
     expect(page.get_by_role("status")).to_have_text(re.compile("The text is cut into"))
 
 
-def test_the_saved_page_saves_both_offline(bare, visit, tmp_path):
+@pytest.fixture
+def saved_page(visit, tmp_path):
     (tmp_path / "map.html").write_text(export.model_page(trace_of("bert"), file="bert"), encoding="utf-8")
-    page = visit((tmp_path / "map.html").as_uri())
-    content, name = download(page, button(page, "SVG"))
+    return visit((tmp_path / "map.html").as_uri())
+
+
+def test_the_saved_page_saves_an_svg_offline(saved_page):
+    content, name = download(saved_page, button(saved_page, "SVG"))
     assert name == "bert-map.svg"
     assert content.startswith(b"<svg")
-    page.get_by_role("combobox", name="Speed").select_option("4")
-    content, name = download(page, button(page, "Video"))
+
+
+@pytest.mark.full
+def test_the_saved_page_saves_a_video_offline(bare, saved_page):
+    saved_page.get_by_role("combobox", name="Speed").select_option("4")
+    content, name = download(saved_page, button(saved_page, "Video"))
     assert name == "bert-map.webm"
     check_video(bare, content)

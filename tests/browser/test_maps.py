@@ -11,8 +11,6 @@ import visformer as vf
 from tests.browser.support import colours_at, colours_of, opaque_pixels, point_of_cell, points_of_cells, state_of
 from visformer.pictures.style.theme import RAMPS
 
-pytestmark = pytest.mark.browser
-
 TOKENS = ("[CLS]", "un", "seen", "word", "[SEP]")
 WORDS = {"src": (0, 1, 1, 2, 3)}
 RNG = np.random.default_rng(0)
@@ -129,8 +127,12 @@ def test_thumbnails_are_sorted_by_the_cosine_of_the_maps(page, kind):
     assert (int(state["layer"]), int(state["head"])) == divmod(nearest, 3)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+OTHERS = [("dark", 1280), ("light", 390), ("light", 1280)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("dark", 390), *(pytest.param(*other, marks=pytest.mark.full) for other in OTHERS)]
+)
 def test_the_png_has_the_legend_below_the_picture(visit, tmp_path, scheme, width, kind):
     """Both ends of the ramp are in its last lines."""
     vf.export.save(trace_of(kind), tmp_path / "x.html")

@@ -1,6 +1,5 @@
-"""Two linked explorers: the difference of their matrices, and the link in both directions, in the app and in a file."""
+"""Two linked explorers: the link in both directions and the difference, in the app and in a file."""
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -10,8 +9,6 @@ from tests.kinds import model_of
 from visformer.analysis import match_heads
 from visformer.pictures.compare import SIDES, mapped
 from visformer.pictures.registry.picture import picture
-
-pytestmark = pytest.mark.browser
 
 A, B = ".vf-half-a .vf-root", ".vf-half-b .vf-root"
 
@@ -29,26 +26,6 @@ def point_at(page, part, row, column, *, click=False):
 def expect_cell(page, part, query, key):
     for name, value in (("query", query), ("key", key)):
         expect(page.locator(part)).to_have_attribute(f"data-{name}", str(value))
-
-
-def test_the_difference_has_each_row_once_and_nothing_where_there_is_no_partner(bare):
-    union = [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]
-    groups = {"first": [[0], [1, 2], [4]], "second": [[0], [1], [2], [3], [4]]}  # words joined; 3 of A is hidden
-    body = """
-      const { union, first, second } = args
-      const rows = m.aligned(union, first, second)
-      const values = (n, by) => Float32Array.from({ length: n * n }, (_, i) => by * i)
-      const matrix = (groups, by) => ({ columns: groups, values: values(groups.length, by) })
-      return { rows, values: [...m.difference(matrix(first, 1), matrix(second, 10), rows, rows)] }
-    """
-    result = bare.run("explorer/difference.js", body, {"union": union, **groups})
-    assert result["rows"] == [[0, 0], [1, 1], [None, 2], [None, 3], [2, 4]]
-    values = np.array(result["values"], dtype=float).reshape(5, 5)
-    one, other = np.arange(9).reshape(3, 3), 10 * np.arange(25).reshape(5, 5)
-    kept = [0, 1, 4]
-    assert values[np.ix_(kept, kept)] == pytest.approx(other[np.ix_(kept, kept)] - one)
-    assert np.isnan(values[2:4]).all()
-    assert np.isnan(values[:, 2:4]).all()
 
 
 def test_what_is_pointed_at_or_locked_in_one_is_in_the_other_and_in_the_address(open_app):

@@ -10,8 +10,6 @@ from tests.support import tiny_translator
 from visformer.pictures import head
 from visformer.web.panels import pack_panels
 
-pytestmark = pytest.mark.browser
-
 PLACE = head.Place("decoder.1.self_attn", 1, 2)  # later tokens are masked
 STAGE_TIME = 4000
 MOUNT = """async (text) => {

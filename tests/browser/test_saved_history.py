@@ -7,8 +7,6 @@ from tests.browser.support import point_of_cell, state_of
 from tests.web.support import made_up_trace
 from visformer.pictures.attention import History
 
-pytestmark = pytest.mark.browser
-
 STACK = "decoder.cross_attn"
 TRACES = [made_up_trace(n_tgt=n_tgt, seed=seed) for seed, n_tgt in enumerate((9, 3, 6))]
 FIGURES = ({"step": 0}, {"step": 1200, "loss": 4.25}, {"step": 36000, "loss": 2.3125})

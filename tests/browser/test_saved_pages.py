@@ -14,8 +14,6 @@ from tests.web.support import made_up_trace, with_gaps
 from visformer.pictures.style.theme import BACKGROUND
 from visformer.web.selection import VIEWS
 
-pytestmark = pytest.mark.browser
-
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "<!--", "我去东北大学", "\u202eabc"]
 NOTEBOOK_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; child-src data:"
