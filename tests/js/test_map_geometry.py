@@ -58,7 +58,7 @@ rooms = st.fixed_dictionaries({"width": st.integers(320, 1600), "height": st.int
 
 LAYOUT = """
   const flat = ({ x, y, w, h }) => [x, y, w, h]
-  const layout = m.layoutMap(args.model, args.room)
+  const layout = m.layoutMap(args.model, args.room, args.wanted)
   const columns = layout.columns.map((column) => {
     const sublayers = column.layers.flatMap(({ sublayers = [] }) => sublayers)
     const heads = sublayers.map(({ heads }) => heads.map(({ rect }) => flat(rect)))
@@ -110,8 +110,8 @@ def check_apart(rects):
     assert (before | before.T | np.eye(len(rects), dtype=bool)).all()
 
 
-def laid_out(node, model, room):
-    return node.run("map/layout.js", LAYOUT, {"model": model, "room": room})
+def laid_out(node, model, room, wanted=None):
+    return node.run("map/layout.js", LAYOUT, {"model": model, "room": room, "wanted": wanted})
 
 
 @FAST
@@ -324,17 +324,12 @@ def test_steps_lead_through_all_stages_and_back(node, model, room):
 def test_a_layer_that_is_wanted_is_shown_and_all_are_counted(node, model, room, data):
     stack, layers = data.draw(st.sampled_from([(one["stack"], one["layers"]) for one in model["columns"]]))
     wanted = {"stack": stack, "layer": data.draw(st.sampled_from(layers))["number"]}
-    args = {"model": model, "room": room, "wanted": wanted}
-    body = """return m.layoutMap(args.model, args.room, args.wanted).columns.map(({ stack, layers }) =>
-      [stack, layers.map(({ number, folded }) => [number ?? null, folded ?? null])])"""
-    for column, shown in node.run("map/layout.js", body, args):
-        numbers = [number for number, _ in shown if number is not None]
-        (all_of_it,) = [
-            [layer["number"] for layer in one["layers"]] for one in model["columns"] if one["stack"] == column
-        ]
-        assert column != stack or wanted["layer"] in numbers
+    for column, given_column in zip(laid_out(node, model, room, wanted)["columns"], model["columns"], strict=True):
+        numbers = [number for number, *_ in column["layers"] if number is not None]
+        all_of_it = [layer["number"] for layer in given_column["layers"]]
+        assert column["stack"] != stack or wanted["layer"] in numbers
         assert numbers == [number for number in all_of_it if number in numbers]
-        assert len(numbers) + sum(folded or 0 for _, folded in shown) == len(all_of_it)
+        assert len(numbers) + sum(folded or 0 for _, folded, _ in column["layers"]) == len(all_of_it)
 
 
 # Zoom -----------------------------------------------------------------------------------------------------------------
