@@ -38,7 +38,7 @@ WORDS = "如果 我们 中华人民共和国 在 Internationalization 和 Every 
 UNNAMED = {"en": r"… (\d+) more", "zh": r"… 其余 (\d+) 个"}
 
 
-@pytest.mark.parametrize("width", [390, 1000, 1400])
+@pytest.mark.parametrize("width", [390, pytest.param(1000, marks=pytest.mark.full), 1400])
 def test_names_of_tokens_do_not_touch_and_those_left_out_are_counted(chromium, width):
     bare, found = BarePage(chromium, width=width, script=RECORD_LABELS), []
     for n, lang in ((8, "en"), (17, "zh"), (26, "en"), (41, "zh"), (60, "en")):
@@ -236,6 +236,7 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     slider.fill("1e9")
 
 
+@pytest.mark.full
 def test_back_and_forward_follow_the_heads_of_their_addresses(visitor):
     page = open_map(visitor)
     page.locator("canvas.vf-model").focus()

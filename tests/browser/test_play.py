@@ -129,6 +129,7 @@ AT_REST = "async (one) => { await Promise.all(one.getRootNode().getAnimations().
 """Wait until nothing moves: a row that comes in is fainter than it will be."""
 
 
+@pytest.mark.full
 def test_it_plays_in_the_app_and_is_legible(visitor):
     page = visitor.page(width=1280, height=720)
     page.goto(f"{visitor.server}/head?stack=decoder&layer=1&head=1&query=3")
