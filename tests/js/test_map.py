@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -209,58 +208,49 @@ def test_numbers_of_a_head_are_its_weights(node, attention):
     np.testing.assert_allclose(shown[-weights.size :], weights.ravel(), atol=0.00501)
 
 
-def test_numbers_of_a_cell_are_computed_from_q_and_k(node, attention):
-    trace, path = attention
-    head, query, key = PLACE
+def test_numbers_of_a_cell_are_those_of_its_sum(node, attention):
+    """tests/web/test_cell.py compares sums, scores and weights with torch."""
+    (trace, path), (head, query, key) = attention, PLACE
     found = cell(trace, Place(path, head, query), key)
-    drawn = texts(node, trace, place_of(path, *PLACE), cell=found)
     q, k = (trace[f"{path}.{name}"].value for name in "qk")
-    q, k = q[head, query].astype(float), k[head * len(k) // len(q), key].astype(float)
-    drawn = drawn[drawn.index(f"q · k, the sum of {len(q)} products") :]
-    terms = [(name, said) for name, said in pairwise(drawn) if name.startswith("dimension ")]
-    assert len(terms) == min(6, len(q))
-    rest = float(q @ k)
-    for name, said in terms:
-        i = int(name.split()[1])
-        a, b, product = map(number, re.fullmatch(r"(\S+) · (\S+) = (\S+)", said).groups())
-        assert (a, b, product) == (close(q[i]), close(k[i]), close(q[i] * k[i]))
-        rest -= q[i] * k[i]
-    if len(q) > 6:
-        assert number(drawn[drawn.index(f"{len(q) - 6} others") + 1]) == close(rest)
+    q, k = q[head, query], k[head * len(k) // len(q), key]  # heads may share keys
+    drawn = texts(node, trace, place_of(path, *PLACE), cell=found)
+    drawn = drawn[drawn.index(f"q · k, the sum of {found.sum.d_k} products") :]
+
+    def after(text):
+        return drawn[drawn.index(text) + 1]
+
+    for term in found.sum.terms:
+        numbers = map(number, re.fullmatch(r"(\S+) · (\S+) = (\S+)", after(f"dimension {term.dimension}")).groups())
+        assert [*numbers] == [close(each) for each in (q[term.dimension], k[term.dimension], term.product)]
+    if others := found.sum.d_k - len(found.sum.terms):
+        assert number(after(f"{others} others")) == close(found.sum.others)
     (total,) = [text.removeprefix("q · k = ") for text in drawn if text.startswith("q · k = ")]
-    assert number(total) == close(float(q @ k))
-    scores = trace[f"{path}.scores"].value[head, query].astype(float)
-    assert number(drawn[drawn.index("Score") + 1]) == close(scores[key])
-    check_row(drawn, trace, path, scores)
+    assert number(total) == close(found.sum.product)
+    assert number(after("Score")) == close(found.sum.score)
+    side = "src" if path.startswith("encoder") or "cross" in path else "tgt"
+    check_row(drawn[drawn.index("Weight") + 1 :], found, trace.tokens[side])
 
 
-def check_row(drawn, trace, path, scores):
-    """Check the row of keys: places, scores under the mask and weights; then the softmax of the cell."""
-    head, query, key = PLACE
-    mask = trace[f"{path}.mask"].value[head, query]
-    sink = float(trace[f"{path}.sink"].value[head, query]) if f"{path}.sink" in trace else 0.0
-    raised = np.where(mask, np.exp(scores), 0)
-    weights = raised / raised.sum() * (1 - sink)
-    start = drawn.index("Weight") + 1
-    tokens = trace.tokens["src" if path.startswith("encoder") or "cross" in path else "tgt"]
-    shown = {}
+def check_row(drawn, found, tokens):
+    """Check the row of keys, those without room joined: tokens, places, scores and weights; then the softmax."""
+    keys, shown = {key.place: key for key in found.keys}, {}
     joined = re.compile(r"\d+ other keys|sink")
-    while not joined.fullmatch(drawn[start]) and re.fullmatch(r"\d+", drawn[start + 1]):
-        token, place, score, weight = drawn[start : start + 4]
-        at = int(place) - 1
-        assert token.lstrip("␣") == tokens[at].strip() or token.endswith("…")
-        assert score == "−∞" if not mask[at] else number(score) == close(scores[at])
-        assert number(weight) == close(weights[at])
-        shown[at] = number(weight)
-        start += 4
-    assert key in shown
-    while joined.fullmatch(drawn[start]):
-        shown[drawn[start]] = number(drawn[start + 1])
-        start += 2
+    while not joined.fullmatch(drawn[0]) and re.fullmatch(r"\d+", drawn[1]):
+        (token, place, score, weight), drawn = drawn[:4], drawn[4:]
+        key = keys[int(place) - 1]
+        assert token.lstrip("␣") == tokens[key.place].strip() or token.endswith("…")
+        assert score == "−∞" if key.score == -np.inf else number(score) == close(key.score)
+        assert number(weight) == close(key.weight)
+        shown[key.place] = number(weight)
+    assert PLACE[2] in shown
+    while joined.fullmatch(drawn[0]):
+        shown[drawn[0]] = number(drawn[1])
+        drawn = drawn[2:]
     assert sum(shown.values()) == pytest.approx(1, abs=1e-3)
-    assert ("sink" in shown) == (sink > 0)
-    assert number(drawn[start]) == close(weights[key])
-    if mask[key]:
-        top, below = map(number, re.fullmatch(r"= (\S+) / (\S+)", drawn[start + 1]).groups())
-        assert top / below == close(weights[key])
-        assert drawn[start + 2].endswith("/ Σ exp")
+    assert shown.get("sink", 0) == close(found.sink or 0)
+    assert number(drawn[0]) == close(found.weight)
+    if not found.sum.hidden:
+        top, below = map(number, re.fullmatch(r"= (\S+) / (\S+)", drawn[1]).groups())
+        assert top / below == close(found.weight)
+        assert drawn[2].endswith("/ Σ exp")
