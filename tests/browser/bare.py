@@ -62,7 +62,7 @@ class BarePage:
         self.context.route("**/*", self._answer)
         self.page = self.context.new_page()
         self.page.add_init_script(script)
-        self.page.set_default_timeout(40_000)
+        self.page.set_default_timeout(90_000)
         self.page.on("console", lambda message: self.problems.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.goto(ORIGIN)

@@ -22,7 +22,7 @@ from tests.browser.slow import slow_down, slowed
 from tests.browser.support import wait_until_done
 
 ROOT = Path(__file__).parent.parent.parent
-TIMEOUT = 40_000
+TIMEOUT = 90_000
 expect.set_options(timeout=TIMEOUT)
 
 

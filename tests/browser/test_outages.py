@@ -77,7 +77,7 @@ def visit(chromium):
     def open_page(address, **context):
         contexts.append(chromium.new_context(viewport={"width": 1440, "height": 900}, **context))
         page = contexts[-1].new_page()
-        page.set_default_timeout(40_000)
+        page.set_default_timeout(90_000)
         page.goto(address)
         page.wait_for_selector(".vf-root[data-painted]")
         page.wait_for_selector("input[type=text]:visible")
