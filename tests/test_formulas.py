@@ -24,19 +24,15 @@ def test_encodings_of_single_positions_are_rows_of_the_table():
     np.testing.assert_array_equal(formulas.encoding_at([9, 0, 4], 5, 100), table[[9, 0, 4]])
 
 
-@pytest.mark.parametrize("d_model", [1, 2, 3, 7, 8, 33])
-def test_the_sinusoidal_encoding_is_the_papers_formula(d_model):
-    table = formulas.sinusoidal_encoding(6, d_model, base=50.0)
-    assert table.shape == (6, d_model) and table.dtype == np.float64
-    for pos in range(6):
-        for column in range(d_model):
+def test_the_sinusoidal_encoding_is_the_papers_formula():
+    for d_model in (1, 2, 3, 7, 8, 33):
+        table = formulas.sinusoidal_encoding(6, d_model, base=50.0)
+        assert table.shape == (6, d_model) and table.dtype == np.float64
+        for pos, column in np.ndindex(table.shape):
             angle = pos / 50.0 ** (2 * (column // 2) / d_model)
             wave = math.cos(angle) if column % 2 else math.sin(angle)
-            assert table[pos, column] == pytest.approx(wave, abs=1e-14)
-
-
-def test_the_encoding_of_no_positions_is_empty():
-    assert formulas.sinusoidal_encoding(0, 4).shape == (0, 4)
+            assert table[pos, column] == pytest.approx(wave, abs=1e-14), d_model
+    assert formulas.sinusoidal_encoding(0, 4).shape == (0, 4), "no positions"
 
 
 @pytest.mark.parametrize(("n", "d", "base"), [(-1, 4, 1e4), (3, 0, 1e4), (3, 4, 0.0), (3, 4, -2.0), (3, 4, math.nan)])
@@ -59,13 +55,10 @@ def test_layer_norm_gain_and_bias_act_per_feature(norm):
     assert_close(norm(x)[1, 2], norm(x[1, 2]))
 
 
-@pytest.mark.parametrize("x", [[1.0], 3.0])
-def test_one_number_has_no_sample_standard_deviation(x):
-    with pytest.raises(ShapeError, match="at least 2"):
-        formulas.layer_norm_sample_std(x)
-
-
-def test_feed_forward_refuses_an_unknown_activation():
+def test_the_deviation_of_one_number_and_an_unknown_activation_are_refused():
+    for x in ([1.0], 3.0):
+        with pytest.raises(ShapeError, match="at least 2"):
+            formulas.layer_norm_sample_std(x)
     with pytest.raises(ConfigError, match="swish"):
         formulas.feed_forward([[1.0]], [[1.0]], b_1=[0.0], w_2=[[1.0]], b_2=[0.0], activation="swish")
 

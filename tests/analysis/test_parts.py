@@ -13,6 +13,7 @@ from visformer.edits import Silence
 from visformer.errors import MissingTensor, ShapeError, TraceError
 from visformer.trace import Trace
 
+ELSEWHERE = "not followed by a residual sum with one layer norm"
 EPS = {"en-zh": 1e-5, "bert": 1e-12, "bart": 1e-5}
 
 
@@ -68,20 +69,19 @@ def test_parts_are_those_of_the_definition_and_sum_to_the_output(kind):
         np.testing.assert_allclose(split.bias, np.broadcast_to(b_o, split.bias.shape), atol=1e-6 * largest)
 
 
-@pytest.mark.parametrize("family", ["gemma2", "glm4", "olmo2", "gptj", "cohere"])
-def test_families_whose_norms_are_elsewhere_are_refused(family):
-    model = vf.wrap(tiny_module(family), tokenizer())
+@pytest.mark.parametrize(
+    ("family", "changes", "reason"),
+    [
+        *((name, {}, ELSEWHERE) for name in ("gemma2", "glm4", "olmo2", "gptj", "cohere")),
+        ("granite", {"residual_multiplier": 0.5}, r"The parts of decoder\.0\.self_attn do not sum to its output"),
+    ],
+)
+def test_families_with_norms_elsewhere_or_an_unknown_factor_of_the_residual_sum_are_refused(family, changes, reason):
+    model = vf.wrap(tiny_module(family, **changes), tokenizer())
     trace = model.trace(texts_of("gpt2")[0], record=needed(model, "parts"))
-    with pytest.raises(TraceError, match="not followed by a residual sum with one layer norm"):
+    with pytest.raises(TraceError, match=reason):
         parts(trace, "decoder.0.self_attn")
     assert norm_weighted(trace, "decoder.0.self_attn").diagonal().all(), "norms need no residual stream"
-
-
-def test_a_factor_of_the_residual_sum_that_the_trace_does_not_know_is_refused():
-    model = vf.wrap(tiny_module("granite", residual_multiplier=0.5), tokenizer())
-    trace = model.trace(texts_of("gpt2")[0], record=needed(model, "parts"))
-    with pytest.raises(TraceError, match=r"The parts of decoder\.0\.self_attn do not sum to its output"):
-        parts(trace, "decoder.0.self_attn")
 
 
 def test_what_was_not_recorded_is_named_with_the_way_to_record_it():

@@ -1,6 +1,7 @@
-"""The whole model on a bare page, in place of the one before."""
+"""The whole model, on a bare page and in the app."""
 
 from tests.browser.bare import text_of
+from tests.browser.support import wait_until_done
 from visformer.web.bundle import stylesheet
 from visformer.web.map import pack_map
 from visformer.web.places.message import pack_place
@@ -32,10 +33,25 @@ DRAWN = """() => {
 
 
 def mount(bare, trace, zoom="", *, hosted=False, cell=None, lacks="", **options):
-    """Mount a Trace; zoom: the place that it opens at; hosted: by one that computes the sums of cells."""
+    """Mount a Trace in place of the one before.
+
+    Args:
+        zoom: the place that it opens at.
+        hosted: whether by a host that computes the sums of cells.
+    """
     bare.page.add_style_tag(content=stylesheet("map/map.css"))
     messages = [pack_map(trace, **options)]
     if hosted:
         messages.insert(0, pack_place(zoom, opened=1, cell=cell, lacks=lacks))
     bare.page.evaluate(MOUNT, {"texts": [text_of(message) for message in messages], "hosted": hosted})
     return bare.page
+
+
+def open_map(visitor, query="", **settings):
+    """Open the whole model in the app; query: more fields of its address."""
+    page = visitor.page(**{"width": 1280, "height": 720, **settings})
+    page.goto(f"{visitor.server}/?v=2&text=I+like+cats.{query}")
+    page.locator(".vf-model").wait_for()
+    page.locator(".vf-path button, .vf-place-button").first.wait_for()
+    wait_until_done(page)
+    return page

@@ -2,11 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import visiting
-from tests.browser.map_page import DRAWN
+from tests.browser.map_page import DRAWN, open_map
 from tests.browser.map_page import mount as mount_at
 from tests.browser.support import address_of, wait_until_done
 from tests.kinds import trace_of
@@ -141,23 +139,8 @@ def test_a_block_that_cannot_be_shown_says_why(bare):
 # In the app -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def visitor(server, chromium):
-    """Streamlit first looks for its server below the page, so 404 errors are expected."""
-    with visiting(server, chromium) as visitor:
-        yield visitor
-
-
-def open_map(visitor, zoom=""):
-    page = visitor.page(width=1280, height=720)
-    page.goto(f"{visitor.server}/?v=2&text=I+like+cats.{zoom and f'&zoom={zoom}'}")
-    page.locator(".vf-model").wait_for()
-    wait_until_done(page)
-    return page
-
-
 def test_the_address_of_a_cell_opens_it_and_leads_to_the_inside_of_its_head_and_back(visitor):
-    page = open_map(visitor, "decoder.2.cross_attn.3.2.1")
+    page = open_map(visitor, "&zoom=decoder.2.cross_attn.3.2.1")
     expect(page.locator(".vf-path button")).to_have_count(5)
     expect(page.get_by_role("status").first).to_contain_text("q · k is")
     page.locator(".vf-onward").click()
@@ -185,7 +168,7 @@ def test_places_replace_the_address_and_add_nothing_to_the_history(visitor):
 
 
 def test_a_new_sentence_keeps_as_much_of_the_place_as_it_has(visitor):
-    page = open_map(visitor, "encoder.2.self_attn.3.4.4")
+    page = open_map(visitor, "&zoom=encoder.2.self_attn.3.4.4")
     expect(page.locator(".vf-path button")).to_have_count(5)
     box = page.get_by_role("textbox", name="Sentence")
     box.fill("Go.")

@@ -154,8 +154,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
-def test_the_steps_of_a_query_follow_from_each_other(trace, place):
-    values = {panel.name: panel.values.astype(np.float64) for column in head.steps(trace, place) for panel in column}
+def test_the_steps_of_a_query_follow_from_each_other_and_the_stages_name_their_numbers(trace, place):
+    shown = {panel.name: panel.values for column in head.steps(trace, place) for panel in column}
+    values = {name: each.astype(np.float64) for name, each in shown.items()}
     assert np.allclose(values["q"] @ values["k"].T, values["products"], atol=1e-4)
     assert np.allclose(values["products"] / math.sqrt(values["q"].shape[1]), values["scores"], atol=1e-6)
     mask = trace[f"{place.path}.mask"].value[place.head, place.query]
@@ -164,17 +165,13 @@ def test_the_steps_of_a_query_follow_from_each_other(trace, place):
     assert np.allclose(formulas.softmax(values["scores"], mask[None]), values["pattern"], atol=1e-6)
     assert np.allclose(values["pattern"] @ values["v"], values["heads"], atol=1e-4)
 
-
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
-def test_the_stages_of_a_query_name_its_own_numbers(trace, place):
-    values = {panel.name: panel.values for column in head.steps(trace, place) for panel in column}
-    at = int(values["pattern"].argmax())
-    product, score, weight = (f"{values[name][0, at]:.2f}" for name in ("products", "scores", "pattern"))
+    at = int(shown["pattern"].argmax())
+    product, score, weight = (f"{shown[name][0, at]:.2f}" for name in ("products", "scores", "pattern"))
     told = [(panel, said.replace("−", "-")) for panel, said in head.stages(trace, place)]
     masked = "masked" if "masked" in values else "scores"
     assert [panel for panel, _ in told] == ["products", "scores", masked, "pattern"]
     assert product in told[0][1] and product in told[1][1] and f"becomes {score}." in told[1][1]
-    n_masked = int((~trace[f"{place.path}.mask"].value[place.head, place.query]).sum())
+    n_masked = int((~mask).sum())
     assert f"{n_masked} of" in told[2][1] if n_masked else "No key is masked" in told[2][1]
     assert "sums to 1.00" in told[3][1] and f"gets {weight}." in told[3][1]
 
@@ -189,22 +186,19 @@ def test_the_stages_do_not_claim_a_scale_that_a_model_does_not_have(trace):
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.path)
-@pytest.mark.parametrize("name", ["q", "k", "v", "products", "scores", "pattern", "heads"])
-def test_the_written_out_sum_gives_the_value_of_the_cell(trace, place, name):
-    panel = next(panel for column in head.steps(trace, place) for panel in column if panel.name == name)
-    row, column = panel.values.shape[0] - 1, 0
-    text = head.written_out(trace, place, name, column, row)
-    assert not re.search(r"-|\+ *[−-]", text), "minus signs are typographic, and none follows a plus"
-    result, *terms = text.replace("−", "-").split("=", 1)
-    assert float(result) == pytest.approx(float(panel.values[row, column]), abs=1e-5)
-    if name in ("q", "k", "v", "products", "heads"):
-        terms = re.sub(r"\n([+-]) ", r" \1", terms[0].replace("(b)", "").replace("·", "*").strip())
-        assert eval(terms) == pytest.approx(float(result), abs=2e-2)
-
-
-def test_a_cell_outside_the_trace_has_no_sum(trace):
+def test_the_written_out_sum_gives_the_value_of_the_cell(trace, place):
+    panels = {panel.name: panel for column in head.steps(trace, place) for panel in column}
+    for name in ("q", "k", "v", "products", "scores", "pattern", "heads"):
+        row, column = panels[name].values.shape[0] - 1, 0
+        text = head.written_out(trace, place, name, column, row)
+        assert not re.search(r"-|\+ *[−-]", text), "minus signs are typographic, and none follows a plus"
+        result, *terms = text.replace("−", "-").split("=", 1)
+        assert float(result) == pytest.approx(float(panels[name].values[row, column]), abs=1e-5), name
+        if name in ("q", "k", "v", "products", "heads"):
+            terms = re.sub(r"\n([+-]) ", r" \1", terms[0].replace("(b)", "").replace("·", "*").strip())
+            assert eval(terms) == pytest.approx(float(result), abs=2e-2), name
     for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0)):
-        assert head.written_out(trace, PLACES[0], name, column, row) == ""
+        assert head.written_out(trace, place, name, column, row) == "", "a cell outside the Trace"
 
 
 def test_w_o_multiplies_the_concatenated_heads(trace):
@@ -456,9 +450,8 @@ def test_the_colour_scale_ends_below_outliers_and_a_note_says_so(trace):
 
 def test_a_panel_below_another_has_labels_of_its_columns(trace):
     """Where panels stand below each other, column by column, those of the first serve for all."""
-    for panels in (block.added(trace, "encoder", 0, "ffn"),):
-        assert len(panels) > 2
-        assert all(panel.columns.written for panel in panels)
+    panels = block.added(trace, "encoder", 0, "ffn")
+    assert len(panels) > 2 and all(panel.columns.written for panel in panels)
     for stacked in head.steps(trace, PLACES[0]):
         assert len(stacked) > 1
         assert [panel.columns.written for panel in stacked] == [True] + [False] * (len(stacked) - 1)

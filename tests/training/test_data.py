@@ -17,29 +17,19 @@ def test_pairs_are_read_and_attributions_ignored(tmp_path):
     assert read_pairs(path) == [Pair("Hi.", "你好。"), Pair("Go!", "去！")]
 
 
-@pytest.mark.parametrize("line", ["only one", "en\t", "\t中文"])
-def test_a_line_without_two_sentences_is_refused_with_its_number(tmp_path, line):
+def test_files_with_a_line_without_two_sentences_and_those_without_a_pair_are_refused(tmp_path):
     path = tmp_path / "pairs.tsv"
-    path.write_text(f"Hi.\t你好。\n{line}\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"pairs\.tsv, line 2"):
-        read_pairs(path)
-
-
-def test_a_missing_file_is_reported(tmp_path):
+    for content, message in (
+        *((f"Hi.\t你好。\n{line}\n".encode(), ", line 2") for line in ("only one", "en\t", "\t中文")),
+        (b"", " is empty: each line needs an English and a Chinese sentence"),
+        (b"\n\n", " is empty"),
+        (b"\xff\xfeH\0i\0", " is not UTF-8, from byte 1: save it in that encoding"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"pairs\.tsv{message}"):
+            pytest.fail(f"{content} is read as {read_pairs(path)}")
     with pytest.raises(DataError, match=r"nowhere\.tsv"):
         read_pairs(tmp_path / "nowhere.tsv")
-
-
-def test_a_file_without_a_pair_is_refused(tmp_path):
-    for content, message in (
-        (b"", "is empty: each line needs an English and a Chinese sentence"),
-        (b"\n\n", "is empty"),
-        (b"\xff\xfeH\0i\0", "is not UTF-8, from byte 1: save it in that encoding"),
-    ):
-        path = tmp_path / "pairs.tsv"
-        path.write_bytes(content)
-        with pytest.raises(DataError, match=rf"pairs\.tsv {message}"):
-            pytest.fail(f"{content} is read as {read_pairs(path)}")
 
 
 def test_only_line_breaks_end_a_line(tmp_path):
