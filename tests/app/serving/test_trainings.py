@@ -108,7 +108,7 @@ def test_a_run_ends_by_itself_with_its_weights(started):
     assert started.models("me") == (name,)
     assert started.weights(name) == {"output.weight": 300}
     assert started.weights(Recipe("copy").name) is None
-    until(lambda: not process._TRAININGS)
+    until(lambda: run.name not in process._TRAININGS)
 
 
 def test_a_killed_process_ends_the_run_with_a_sentence(started):

@@ -92,7 +92,11 @@ def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(ne
 def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
     drawn, names = [], []
     monkeypatch.setattr(downloads, "file_of", lambda name, kind, what, how: drawn.append(how.view))
-    monkeypatch.setattr(downloads, "made", lambda make, **_: make() or b"")
+
+    def made(make, *, place, **_):
+        return make() or b"" if place == "attention" else b""  # not the history, which takes seconds
+
+    monkeypatch.setattr(downloads, "made", made)
     monkeypatch.setattr(streamlit, "download_button", lambda label, data, name, *_, **__: names.append(name))
     for view, viewed, file in (
         ("heatmap", "heatmap", "cross-L3-H2"),
