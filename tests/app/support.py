@@ -189,11 +189,11 @@ def controls(app):
 def moved(app, wanted, *, together=False):
     """Move these controls to each of their ends, or through their options; yield what was moved, and where.
 
-    One at a time, or all ``together``. Of a box that offers data, only the last option is chosen. Switches return to
-    their first option, as other controls depend on it.
+    One at a time, or all ``together``, a few options of each. Of a box that offers data, only the last option is
+    chosen. Switches return to their first option, as other controls depend on it.
     """
     if together:
-        ends = {one: _ends(app, *one) for one in wanted}
+        ends = {one: _some(_ends(app, *one)) for one in wanted}
         times = max(map(len, ends.values()), default=0)
         rounds = ([(*one, all_[time]) for one, all_ in ends.items() if time < len(all_)] for time in range(times))
     else:
@@ -204,6 +204,11 @@ def moved(app, wanted, *, together=False):
             app.run()
             assert not app.exception, moves
             yield moves
+
+
+def _some(ends, most=3):
+    """Return a few of many options, the last among them."""
+    return ends if len(ends) <= most else (*ends[: -1 : len(ends) // (most - 1)][: most - 1], ends[-1])
 
 
 def _ends(app, kind, key):

@@ -73,7 +73,7 @@ def test_the_curves_are_those_of_the_table():
 def test_a_notebook_measures_on_the_bundled_list(monkeypatch):
     some, model = effect_sentences()[:5], tiny_translator()  # not all fifty
     monkeypatch.setattr(heads, "effect_sentences", {"tiny": some}.get)
-    figure = vf.figures.head_effects(model, "I went.", "我去。", effect="gradient")
+    figure = vf.figures.head_effects(model, "I went.", target="我去。", effect="gradient")
     table = head_effects(model, some, method="gradient")
     assert sorted(np.concatenate([np.ravel(each.z) for each in figure.data])) == pytest.approx(sorted(table["effect"]))
     with pytest.raises(VisformerError, match="This picture needs a model"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+from benchmarks.load.replicas import free_port
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.adapters.huggingface.local_hub import LocalHub
 from tests.app.serving.support import cannot_start
@@ -154,8 +155,8 @@ def test_a_model_that_is_too_large_or_has_no_safetensors_is_an_error(hub, monkey
 
 @pytest.mark.usefixtures("hub")
 def test_a_hub_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    assert re.search(r"127.0.0.1:9 does not answer. Set HF_ENDPOINT to a mirror.*give its folder", error_of())
+    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    assert re.search(r"127.0.0.1:\d+ does not answer. Set HF_ENDPOINT to a mirror.*give its folder", error_of())
 
 
 def test_a_visitor_does_not_see_the_path_of_the_cache(hub, monkeypatch):
