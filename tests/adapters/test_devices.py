@@ -50,6 +50,7 @@ def test_our_models_compute_on_another_device_what_they_do_on_the_cpu(position):
     same_on_both(tiny_translator(position=position, max_len=64))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "make", [tiny_gpt, *(partial(tiny_model, family) for family in ("gpt2", "llama", "bloom", "marian", "t5"))]
 )

@@ -214,6 +214,7 @@ def test_a_damaged_list_of_moments_is_reported_with_a_remedy(packed, content):
     vf.load(packed)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("most_bytes", "divergence"), [(1, bundle.MOST_DIVERGENCE), (10**6, 1e-9)])
 def test_moments_too_large_or_too_coarse_are_not_bundled(own, packed, most_bytes, divergence, monkeypatch):
     monkeypatch.setattr(bundle, "MOST_DIVERGENCE", divergence)

@@ -126,9 +126,7 @@ def read_page(page, reader):
         reader.open_popovers(title)
 
 
-@pytest.mark.parametrize(
-    "pages", [("Masks", "Learning"), pytest.param(None, marks=pytest.mark.full)], ids=["some", "all"]
-)
+@pytest.mark.parametrize("pages", [("Masks",), pytest.param(None, marks=pytest.mark.full)], ids=["some", "all"])
 def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_name, tmp_path, pages):
     """In a language that one file added, whose messages are all in brackets; pages: besides the first, None: all."""
     with serving(model_name, tmp_path, app_folder) as address, visiting(address, chromium) as visitors:
@@ -192,6 +190,7 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
     expect(page).to_have_url(re.compile(r"^[^=]*\?v=2&lang=en&masks_view=edit$"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("text", "page_title", "kept"),
     [

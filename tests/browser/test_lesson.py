@@ -111,10 +111,8 @@ def test_a_step_that_is_drawn_late_takes_back_no_click(bare):
     assert bare.run("streamlit/lesson.js", BAR, bar | {"acts": acts}) == [0, 2, 3, 3, 4, 4, 4, 3, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "size",
-    [pytest.param(size, id=name, marks=() if name == "phone" else pytest.mark.full) for name, size in SIZES.items()],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
     width, height = size
     page = open_app(query=at(4), width=width, height=height)
@@ -201,6 +199,7 @@ def test_what_gets_the_focus_is_not_behind_the_bar(open_app):
     assert box["y"] + box["height"] <= page.locator(".vf-lesson-bar").bounding_box()["y"]
 
 
+@pytest.mark.full
 def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     page = open_app(query=at(9), width=1280, height=720)
     wait_until_done(page)
@@ -334,6 +333,7 @@ def test_a_sentence_typed_right_before_next_goes_on_and_back(open_app):
     expect(box).to_have_value(OWN)
 
 
+@pytest.mark.full
 def test_on_a_slow_line_a_sentence_typed_right_before_next_goes_on_to_the_next_step(visitor):
     """The page that was left must not come back with its run."""
     page = visitor.page(width=1280, height=720)

@@ -105,6 +105,7 @@ def test_without_clipboard_access_the_address_is_shown_for_copying(open_app):
     expect(field).to_be_hidden()
 
 
+@pytest.mark.full
 def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open_app, tmp_path):
     page = open_app(query="attention?layer=2")
     text = "我去东北大学。" * 70

@@ -167,6 +167,7 @@ def test_places_replace_the_address_and_add_nothing_to_the_history(visitor):
     assert page.evaluate("history.length") == entries
 
 
+@pytest.mark.full
 def test_a_new_sentence_keeps_as_much_of_the_place_as_it_has(visitor):
     page = open_map(visitor, "&zoom=encoder.2.self_attn.3.4.4")
     expect(page.locator(".vf-path button")).to_have_count(5)

@@ -112,6 +112,7 @@ def test_a_small_window_shows_the_panel_the_value_under_the_pointer_and_the_sum_
     assert code.bounding_box()["y"] + 60 <= 720
 
 
+@pytest.mark.full
 def test_a_click_selects_a_step_of_decoding(open_app):
     page = open_app(width=1280, height=720)
     go_to(page, "Decoding")

@@ -142,6 +142,7 @@ def test_it_plays_in_the_app_and_is_legible(visitor):
     assert not examined(page)
 
 
+@pytest.mark.full
 def test_the_space_bar_plays_in_a_presentation(visitor):
     page = visitor.page(width=1280, height=720)
     page.goto(f"{visitor.server}/head")

@@ -52,6 +52,7 @@ def test_two_models_are_stepped_through_by_the_attention_that_both_have(visitor)
     assert {step for _path, step, *_ in press_until(page, "ArrowRight", ("/compare", "6/6"))} == {"4/6", "5/6", "6/6"}
 
 
+@pytest.mark.full
 def test_the_last_part_stays_selected_when_the_window_is_temporarily_large(visitor):
     page = open_at(visitor, "head")
     present(page)

@@ -215,7 +215,10 @@ def test_on_a_phone_the_buttons_stay_below_the_picture(visitor):
     expect(page.locator("html.vf-presenting")).to_have_count(0)
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["projector", "phone"])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param((1280, 720), id="projector"), pytest.param((390, 844), id="phone", marks=pytest.mark.full)],
+)
 def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, size):
     page = open_at(visitor, "decoding")
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -236,6 +239,7 @@ def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, s
     expect(page.locator(".modebar")).to_be_hidden()
 
 
+@pytest.mark.full
 def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visitor):
     page = open_at(visitor, "attention")
     box = page.get_by_label("Sentence", exact=True)
@@ -304,6 +308,13 @@ def test_a_note_belongs_to_its_step(visitor):
     expect(page.locator(".vf-note-line input")).to_be_hidden()
 
 
+def read_qr_code(page):
+    """Return the text of the QR code on the screen."""
+    page.locator(".vf-code-image svg").wait_for()
+    (code,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
+    return code.text
+
+
 def test_the_note_takes_the_focus_and_gives_it_back(visitor):
     page = open_at(visitor, "masks")
     page.locator(".vf-matrix").first.focus()
@@ -325,6 +336,7 @@ def test_the_note_takes_the_focus_and_gives_it_back(visitor):
     expect(page.locator(".vf-matrix").first).to_be_focused()
     page.keyboard.press("q")
     expect(code).to_be_visible()
+    assert read_qr_code(page) == page.url
     page.keyboard.press("n")
     expect(note).to_be_visible()
 
@@ -377,13 +389,6 @@ def test_keys_pressed_before_a_step_is_drawn_are_taken_one_by_one(bare):
     assert counts == [0, 1, 1, 1, 2, 3, 3, 4, 4]
 
 
-def read_qr_code(page):
-    """Return the text of the QR code on the screen."""
-    page.locator(".vf-code-image svg").wait_for()
-    (code,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.screenshot())))
-    return code.text
-
-
 def open_following_phone(page, visitor, server):
     """Let the room follow, and open the address in the QR code on a phone.
 
@@ -397,6 +402,7 @@ def open_following_phone(page, visitor, server):
     return phone
 
 
+@pytest.mark.full
 def test_a_phone_that_scans_the_qr_code_follows_until_it_leaves(visitor, server):
     page = open_at(visitor, "masks", query="?masks_view=scores&text=I+like+cats.")
     present(page)
@@ -473,6 +479,7 @@ def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(
     page.wait_for_function("() => !sessionStorage.getItem('visformer.room')")
 
 
+@pytest.mark.full
 def test_a_remote_control_begins_the_play_and_another_sentence_is_typed_while_presenting(visitor):
     page = open_at(visitor, "", query="?v=2&text=I+like+cats.")
     present(page)

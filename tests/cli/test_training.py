@@ -137,6 +137,7 @@ def test_a_run_is_resumed_with_its_own_settings_only(tmp_path, pairs, command):
     assert "cannot be resumed without its settings.json, which is missing or damaged" in fails(*command)
 
 
+@pytest.mark.full
 def test_a_run_without_a_state_begins_anew_with_other_settings(tmp_path, command, monkeypatch):
     """Its tokenizer, too: that of other data or another size would stay unnoticed."""
 

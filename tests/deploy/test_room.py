@@ -51,6 +51,7 @@ def health(address):
         return 0, ""
 
 
+@pytest.mark.full
 def test_six_visitors_get_their_own_results(server):
     planned = [replace(task, at=task.at / 6) for task in tasks(6, 18, pause=3)]
     outcome = run(crowd(server.address, planned, expected(task.sentence for task in planned)))

@@ -82,6 +82,7 @@ def test_texts_are_generated_at_once_as_alone(family):
         assert many.confidence == pytest.approx(alone.confidence, rel=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("edit", [Silence("*.1.self_attn", head=2), Block("*.0.self_attn", key=0), Open("*.self_attn")])
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_an_edit_changes_each_text_of_a_batch_as_it_does_alone(family, edit):

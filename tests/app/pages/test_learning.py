@@ -120,6 +120,7 @@ def test_two_runs_side_by_side_take_the_same_steps(new_app, own_runs):
     assert first["title"] != second["title"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -101,6 +101,7 @@ def test_a_trace_from_a_worker_is_frozen(pool):
         trace.meta["source"] = "another"
 
 
+@pytest.mark.full
 def test_decodings_equal_those_of_this_process(pool, here):
     for settings in ({}, {"beam_size": 3}, {"temperature": 0.7, "seed": 4}):
         one, other = here.translate(SENTENCES[0], **settings), pool.translate(SENTENCES[0], **settings)
