@@ -40,11 +40,11 @@ test-unit: $(DEV) ## run the tests that need neither browser nor server
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests $(SOME) --ignore=tests/browser --ignore=tests/deploy -n $(WORKERS)
 
 # The long ones run first, so that no worker still has one of them to run at the end.
-LONG    := $(patsubst %,tests/browser/test_%.py,presenting presentation_steps outages)
+LONG    := $(patsubst %,tests/browser/test_%.py,presenting pages legible explorer lesson links)
 BROWSER := $(LONG) $(filter-out $(LONG),$(wildcard tests/browser/test_*.py)) tests/deploy
 
 test-browser: $(DEV) ## run the tests in Chromium, and those with servers of their own
-	$(BIN)/python -m pytest $(BROWSER) $(SOME) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(BROWSER) $(SOME) -n 3 --dist loadfile --no-loadscope-reorder
 
 faults: $(DEV) ## plant faults one at a time, and report which the tests find: make faults [FAULTS="word word"]
 	$(BIN)/python -m scripts.plant_faults $(FAULTS)
