@@ -11,6 +11,9 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
 RUNTIME := $(VENV)/.runtime-is-installed
 DEV     := $(VENV)/.dev-is-installed
 
+# Tests start many processes, which would all compile the sources.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run install dev test test-full test-unit test-browser faults parity ray lint format audit lock fuzz docs bench load train clean distclean
 

@@ -91,6 +91,7 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
     assert state_of(restored)["view"] == "arcs"
 
 
+@pytest.mark.full
 def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
     page = open_app(query="attention?stack=cross")
     link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")

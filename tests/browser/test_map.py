@@ -160,6 +160,7 @@ ROOMS = """map => {
 """Point at everything, and return the heights that the caption takes."""
 
 
+@pytest.mark.full
 def test_the_caption_keeps_its_room_whatever_is_pointed_at(page):
     """Or the picture would move away under the pointer."""
     for width, height in ((390, 844), (1280, 720)):

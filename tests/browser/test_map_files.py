@@ -133,6 +133,7 @@ def check_video(bare, content):
     assert begin <= 1.01 * middle and middle <= end and begin < end, "it fills as it plays"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("motion", [pytest.param("reduce", marks=pytest.mark.full), "no-preference"])
 def test_the_play_is_recorded_as_a_video(bare, motion):
     bare.page.emulate_media(reduced_motion=motion)

@@ -34,10 +34,13 @@ MARKUP = """() => ({
 """What the sentence became: a script that ran, elements, links, formulas or emphasis."""
 
 
-def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app):
+@pytest.mark.parametrize("sections", [("see",), pytest.param(("understand", "measure"), marks=pytest.mark.full)])
+def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app, sections):
     page = open_app(query=f"attention?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()
     for declared in pages().values():
+        if declared.section not in sections:
+            continue
         go_to(page, declared.title)
         # A text so long is measured on a click only.
         shown = ".vf-root[data-painted] canvas, .js-plotly-plot .main-svg, [data-testid=stDataFrame] canvas"

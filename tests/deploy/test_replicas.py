@@ -75,6 +75,7 @@ async def work_while_a_replica_is_killed(site, replicas, typed, results):
     return len(moved)
 
 
+@pytest.mark.full
 def test_visitors_of_a_killed_replica_continue_on_the_other(site):
     typed = sentences(5 * VISITORS)
     moved = run(work_while_a_replica_is_killed(site, replicas_by_cookie(site, VISITORS), typed, expected(typed)))
