@@ -156,6 +156,7 @@ def test_a_running_training_has_the_moments_so_far(own, tmp_path):
 # Packed, as the bundled models are ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_packed_moments_have_the_figures_of_what_is_shipped(own, packed):
     trained, shipped = vf.moments(own), vf.moments(packed)
     figures = ["loss", "bleu_en_zh", "bleu_zh_en", "aer_en_zh", "aer_zh_en"]

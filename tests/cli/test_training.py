@@ -90,6 +90,7 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
+@pytest.mark.full
 def test_train_gpt(tmp_path, pairs, held_out, supplement):
     sizes = ["--epochs", 2, "--epoch-pairs", 30, "--vocab", 700, "--d-model", 16, "--heads", 2, "--layers", 2]
     files = ["--pairs", pairs, "--valid", held_out, "--supplement", supplement, "--out", tmp_path / "run"]

@@ -47,7 +47,15 @@ _FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/ex
 COMPUTING = tuple(str(Path(vf.__file__).parent / each) for each in _FILES)
 """Files whose functions take time that grows with what they are given."""
 
-EVERY_VIEW = [(page, view) for page in ("", *PAGES) for view in VIEWS.get(page, ("", [""]))[1]]
+
+def every_view():
+    """Yield the rows of each page's views; `make test` has its first two and its last, controls together."""
+    for page in ("", *PAGES):
+        _, views = VIEWS.get(page, ("", [""]))
+        for view in views:
+            some = view in (*views[:2], views[-1])
+            yield pytest.param(page, view, True, id=f"{page}-{view}-together", marks=() if some else pytest.mark.full)
+            yield pytest.param(page, view, False, id=f"{page}-{view}-each", marks=pytest.mark.full)
 
 
 @contextmanager
@@ -68,8 +76,7 @@ def computed():
         threading.setprofile(None)
 
 
-@pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.full)], ids=["together", "each"])
-@pytest.mark.parametrize(("page", "view"), EVERY_VIEW)
+@pytest.mark.parametrize(("page", "view", "together"), [*every_view()])
 def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in_brackets, page, view, together):
     """With all controls at each of their ends, all options of switches, and the content of all popovers."""
     key, views = VIEWS.get(page, ("", [""]))
@@ -96,7 +103,7 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
     assert ignored(another) == []
     assert address_of(another) == link
     if is_first:
-        for _ in moved(app, [("selectbox", boxes.MODEL)]):
+        for _ in moved(app, [("selectbox", boxes.MODEL)], together=together):
             missing += untranslated(app)
     assert not list(map(str, missing))
 
