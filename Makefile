@@ -62,7 +62,7 @@ ray: ## test the atlas on a Ray cluster of two nodes, in an environment of its o
 	build/ray/bin/python -m pip install --quiet -r requirements.txt -r requirements-ray.txt hypothesis pytest psutil
 	OMP_NUM_THREADS=1 build/ray/bin/python -m pytest -W default tests/analysis/atlas/cluster
 
-lint: $(DEV) ## style, types, import directions, translations
+lint: $(DEV) ## style, types, docstrings, import directions, translations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

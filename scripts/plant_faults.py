@@ -17,6 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "tests" / "planted_faults.toml"
 IN_BROWSER = ("tests/browser", "tests/deploy")
+ELSEWHERE = {"others", "cluster"}
+"""Folders of tests that run in an environment of their own, see `make parity` and `make ray`."""
+
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 PYTEST = ("-m", "pytest", "-q", "-x", "-m", "not full", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile")
 
@@ -52,6 +55,8 @@ def groups(root: Path, file: str) -> Iterator[Sequence[str]]:
     near: dict[bool, list[str]] = {False: [], True: []}
     far: dict[bool, list[str]] = {False: [], True: []}
     for path in sorted((root / "tests").rglob("test_*.py")):
+        if ELSEWHERE.intersection(path.parts):
+            continue
         test = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
         is_near = source.stem in path.stem or folder in path.parts or any(name in text for name in names)

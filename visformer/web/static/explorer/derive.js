@@ -1,6 +1,6 @@
 /**
  * Compute the matrix that is shown from the weights of heads: combine heads, merge words, hide tokens, apply a threshold.
- * Pure functions; tests/browser/test_derive.py compares them with NumPy.
+ * Pure functions; tests/js/test_derive.py compares them with NumPy.
  *
  * A matrix is {values: Float32Array, rows: number[][], columns: number[][]}; row i stands for the tokens rows[i].
  */
