@@ -32,7 +32,7 @@ from visformer.model.checkpoints import save_checkpoint
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "megatron-bert", "fsmt", "lfm2")
 STRUCTURES = ("bert", "llama")
 """An encoder and a decoder; all others are for the full run."""
-WITHOUT_QUERIES = ("megatron-bert", "fsmt")
+WITHOUT_QUERIES = ("megatron-bert", "fsmt", "lfm2")
 """Families of which visformer knows no queries and keys."""
 UNASKED = ("gpt2", "marian", "t5")
 """Families whose tiny models have no head that does what a visitor could be asked to find."""
