@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, planted_gpt
-from visformer.analysis.atlas import build, difference, distances, interval, roles, similar_heads, with_token
+from visformer.analysis.atlas import MEASURES, build, difference, distances, interval, roles, similar_heads, with_token
 from visformer.errors import DataError
 
 
@@ -52,11 +52,14 @@ def test_a_head_is_most_like_its_copy_and_says_what_differs(atlas):
     found = similar_heads(atlas, stack, *PREVIOUS, other=atlas, n=100)
     assert (found.loc[0, "layer"], found.loc[0, "head"], found.loc[0, "similarity"]) == (*PREVIOUS, 1.0)
     assert len(similar_heads(atlas, stack, *PREVIOUS, n=100)) == len(found) - 1, "the head itself is left out"
-    ours = atlas.heads.set_index(["stack", "layer", "head"])
-    last = found.iloc[-1]
-    if last["differs"] != "offsets":
-        name, place = last["differs"], (stack, last["layer"], last["head"])
-        assert 1 - last["similarity"] == pytest.approx(abs(ours.loc[(stack, *PREVIOUS), name] - ours.loc[place, name]))
+    shares = [measure.name for measure in MEASURES if measure.name not in ("entropy", "distance")]
+    heads = atlas.heads[atlas.heads["stack"] == stack].set_index(["layer", "head"])[shares]
+    spread = {place: distances(atlas, stack, *place)["share"].to_numpy() for place in heads.index}
+    for row in found.itertuples():
+        differs = (heads.loc[(row.layer, row.head)] - heads.loc[PREVIOUS]).abs().dropna().to_dict()
+        differs["offsets"] = np.abs(spread[row.layer, row.head] - spread[PREVIOUS]).sum() / 2
+        assert 1 - row.similarity == pytest.approx(max(differs.values()))
+        assert differs[row.differs] == pytest.approx(max(differs.values()))
     assert found["similarity"].is_monotonic_decreasing and found["similarity"].between(0, 1).all()
 
 
