@@ -77,3 +77,18 @@ def _on_its_own():
     outside.clear()
     yield
     assert not outside, "a test reached for the network"
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser for the tests of the app and of replicas: a process can have Playwright only once."""
+    from playwright.sync_api import sync_playwright
+
+    from benchmarks.chromium import FLAGS, path
+    from tests.browser.slow import slow_down
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path(), args=list(FLAGS))
+        slow_down(browser)
+        yield browser
+        browser.close()

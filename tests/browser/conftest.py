@@ -12,13 +12,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from benchmarks.chromium import FLAGS, path
 from benchmarks.load.replicas import free_port
 from tests.browser import failures
 from tests.browser.bare import BarePage
-from tests.browser.slow import slow_down, slowed
+from tests.browser.slow import slowed
 from tests.browser.support import wait_until_done
 
 ROOT = Path(__file__).parent.parent.parent
@@ -95,15 +95,6 @@ def serving_files(folder):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path(), args=list(FLAGS))
-        slow_down(browser)
-        yield browser
-        browser.close()
 
 
 @cache

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
-from tests.browser.conftest import chromium  # noqa: F401
 
 ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
 UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.websocket:Websocket", "--port")
