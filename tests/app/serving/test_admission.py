@@ -280,6 +280,21 @@ def test_work_continues_while_somebody_else_waits_for_it(admission, visitors, ga
     assert visitors.wait()["first"] == "long"
 
 
+def test_a_computation_whose_visitors_have_left_does_not_end_the_one_that_others_wait_for(gate):
+    admission, ended = Admission(at_once=2), threading.Event()
+    visitors = Visitors(admission)
+    with pytest.raises(Left):
+        admission.run("sentence", lambda: ended.wait(SECONDS), on_wait=leave)
+    visitors.request("first", "sentence", lambda: gate.wait(SECONDS) and "computed anew")
+    until(lambda: admission.running == 2)
+    ended.set()
+    until(lambda: admission.running == 1)
+    visitors.request("second", "sentence", pytest.fail)
+    until(lambda: admission.counts.outcomes["shared"] == 1)
+    gate.set()
+    assert visitors.wait() == dict.fromkeys(("first", "second"), "computed anew")
+
+
 def test_the_time_for_which_nothing_was_finished_is_known(gate, clock):
     admission = Admission(at_once=1, seconds=5)
     visitors = Visitors(admission)

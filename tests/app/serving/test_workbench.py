@@ -17,6 +17,7 @@ from visformer.app.serving import admission, capacity, workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.long_work import Named
 from visformer.app.serving.workbench import Workbench
+from visformer.edits import Silence
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
 from visformer.system.kept import Kept
@@ -91,6 +92,11 @@ def test_each_sentence_and_each_decoding_is_computed_once(bench):
         assert [bench.decoded("b a", beam_size=size).text for size in (2, 3)] == ["B A", "B A"]
     decoded = [("b a", {"beam_size": size, "edits": ()}) for size in (2, 3)]
     assert bench.model.requests == [("b a", None), ("b a", "c"), *decoded]
+
+
+def test_what_a_visitor_edits_is_not_shown_to_others(bench):
+    edited = [bench.trace("b a", "c", edits=edits) for edits in ((Silence("encoder.0.self_attn", 0),), ())]
+    assert len(bench.model.requests) == 2 and edited[0] is not edited[1]
 
 
 def test_forward_passes_run_in_the_workers(bench):
