@@ -10,6 +10,8 @@ from tests.browser.proxy import Proxy
 from tests.browser.support import click_head, state_of, submit, tokens, type_sentence
 from visformer.i18n import translations
 
+pytestmark = pytest.mark.full
+
 NOTICE = ".vf-connection"
 DIALOG = "[data-testid='stDialog']"
 LOST = (
@@ -93,7 +95,6 @@ def wait_for_sentence(page, text, box="Sentence"):
     page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for()
 
 
-@pytest.mark.full
 def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(server, proxy, visit):
     """One visitor's connection is cut; another's server is suspended, like a laptop with its lid closed."""
     cut = visit(proxy.address + "/attention", locale="zh-CN")
@@ -128,7 +129,7 @@ def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(
     assert not cut.locator(DIALOG).is_visible()
 
 
-@pytest.mark.parametrize("request_is_read", [True, pytest.param(False, marks=pytest.mark.full)])
+@pytest.mark.parametrize("request_is_read", [True, False])
 def test_a_restarted_server_computes_the_sentence_during_which_it_was_killed(server, visit, request_is_read):
     page = visit(server.address + "/attention?view=arcs&stack=cross&layer=3&head=2")
     type_sentence(page, "She likes the old school.")

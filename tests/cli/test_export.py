@@ -21,6 +21,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once
 from tests.web.test_page import messages
 from visformer import pictures
+from visformer.adapters.learning.recipe import TASKS
 from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
@@ -97,9 +98,10 @@ has no second training and no other moment."""
 
 
 @pytest.fixture(autouse=True)
-def _few_sentences(monkeypatch):
-    """Measure heads on four sentences of the bundled list: nobody reads the numbers here."""
+def _little_work(monkeypatch):
+    """Measure heads on four sentences of the bundled list, and train for ten steps: nobody reads the numbers here."""
     monkeypatch.setattr(heads, "effect_sentences", lambda name: effect_sentences(name)[:4])
+    monkeypatch.setitem(TASKS, "repeat", replace(TASKS["repeat"], steps=10))
 
 
 DRAWN = re.compile(r"Panel|Figure")
