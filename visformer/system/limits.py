@@ -185,15 +185,14 @@ GRACE_SECONDS = limit(
 )
 PAGES = limit(
     4, "pages", N_("Pages drawn at a time"),
-    N_("they share one interpreter; a session draws one, and while it waits for the model another page has the place"),
+    N_(
+        "they share one interpreter; a session draws one, and while it waits for the model another page has the place; "
+        "new visitors have half of them"
+    ),
 )
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
     N_("waiting or running: the page, the one that it no longer needs, and a file; others get their turn in between"),
-)
-RECENT_SECONDS = limit(
-    60, "seconds", N_("Seconds after which what a visitor has computed counts half"),
-    N_("whoever has computed least lately goes first; after a pause of some minutes, everybody is equal again"),
 )
 TRAININGS = limit(
     4, "trainings", N_("Trainings that are watched at a time"),

@@ -2,17 +2,13 @@
 
 import threading
 import time
-from contextlib import suppress
-from functools import cache
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.app.serving.support import cannot_start
 from tests.waiting import until
 from visformer.app.serving.admission import BOUNDS, Admission, Histogram, _Flight
-from visformer.app.serving.recent_use import RecentUse
+from visformer.app.serving.turns import Visitor
 from visformer.errors import BusyError, DeadlineError
 from visformer.system import cancellation, limits
 
@@ -351,16 +347,11 @@ def test_long_work_and_ordinary_sentences_do_not_delay_each_other(gate):
 
 
 def waits(admission, session, key, work=lambda: None, *, kind="ordinary"):
-    """Ask without waiting."""
-    return admission._join(key, session, _Flight(work, kind=kind))
+    """Ask without waiting; the session's first letter is its address."""
+    return admission._join(_Flight(key, work, [Visitor(session[:1], session)], kind))
 
 
-def used(admission, **seconds):
-    for session, each in seconds.items():
-        admission._recent.add([session], each, time.perf_counter())
-
-
-def test_sessions_take_turns(gate):
+def test_visitors_take_turns(gate):
     """Everybody's first comes before anybody's second."""
     admission, order = Admission(at_once=1), []
     waits(admission, "somebody", "long", lambda: gate.wait(SECONDS))
@@ -372,84 +363,45 @@ def test_sessions_take_turns(gate):
     assert order == ["a1", "b1", "a2", "a3"]
 
 
-@cache
-def admission_with(at_once):
-    return Admission(at_once=at_once, queue=3)
-
-
-STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 8), st.booleans()), max_size=12)
-
-
-@given(
-    before=STEPS,
-    meanwhile=STEPS,
-    heavy=st.lists(st.floats(0.1, 100), min_size=5, max_size=5),
-    mine=st.floats(0, 0.09),
-    at_once=st.integers(1, 3),
-)
-def test_who_has_computed_least_waits_for_what_is_being_computed_and_nothing_else(
-    before, meanwhile, heavy, mine, at_once
-):
-    """Whatever the others ask for, join and leave, before and meanwhile."""
-    admission, go, started = admission_with(at_once), threading.Semaphore(0), []
-    admission._recent = RecentUse()
-    used(admission, light=mine, **dict(zip("abcde", heavy, strict=True)))
-
-    def ask(session, key):
-        return waits(admission, session, key, lambda: started.append(key) or go.acquire(timeout=SECONDS))
-
-    def act(steps):
-        for session, key, leaves in steps:
-            with suppress(BusyError):
-                flight = ask(session, key)
-                if leaves:
-                    admission._leave(key, session, flight)
-
-    for i in range(at_once):
-        ask("abcde"[i], f"running {i}")
-    act(before)
-    light = ask("light", "mine")
-    act(meanwhile)
-    until(lambda: len(started) == at_once)
-    go.release()
-    until(lambda: len(started) > at_once)
-    assert started[at_once] == "mine"
-    go.release(100)
-    assert light.result.result(SECONDS)
-    until(lambda: admission.running == 0)
-
-
-def test_the_one_who_has_computed_most_is_refused_where_too_many_wait(admission, visitors):
-    used(admission, greedy=9, busy=3, modest=1)
-    greedy, modest = waits(admission, "greedy", "g"), waits(admission, "modest", "m")
-    newcomer = waits(admission, "new", "n")
-    with pytest.raises(BusyError, match="2 are waiting"):
-        greedy.result.result(SECONDS)
-    assert not newcomer.result.done() and not modest.result.done()
-    with pytest.raises(BusyError, match="2 are waiting"):
-        admission.run("b", lambda: "never", session="busy", on_wait=at_once)
-    assert admission.counts.outcomes["rejected"] == 2
-    assert admission.waiting == 2
-
-
-def test_what_a_newcomer_asks_for_comes_first_though_somebody_else_has_asked_before(admission, visitors, gate):
+def test_who_comes_again_and_again_keeps_nobody_waiting(admission, visitors, gate):
+    """Each time as another session, and more of them than there is room for."""
     order = []
-    used(admission, greedy=9, modest=1)
-    for session, key in (("greedy", "shared"), ("modest", "m"), ("new", "shared")):
-        flight = waits(admission, session, key, lambda key=key: order.append(key))
+    flood = [waits(admission, f"flood{i}", f"flood{i}", lambda: order.append("flood")) for i in range(2)]
+    light = waits(admission, "light", "light", lambda: order.append("light"))
+    with pytest.raises(BusyError, match="2 are waiting"):
+        flood[1].result.result(SECONDS)
     gate.set()
-    flight.result.result(SECONDS)
+    light.result.result(SECONDS)
     visitors.wait()
     until(lambda: admission.running == 0)
-    assert order == ["shared", "m"]
+    assert order == ["flood", "light"]
+    assert admission.counts.outcomes["rejected"] == 1
 
 
-def test_who_leaves_has_computed_all_the_same(admission, clock):
-    flight = waits(admission, "hasty", "endless", lambda: work_forever(threading.Event()))
-    clock.now += 3
-    admission._leave("endless", "hasty", flight)
+def test_who_leaves_is_charged_all_the_same(gate):
+    admission, order = Admission(at_once=1), []
+    hasty = waits(admission, "hasty", "endless", lambda: work_forever(threading.Event()))
+    time.sleep(0.01)
+    admission._leave(hasty.callers[0], hasty)
     until(lambda: admission.running == 0)
-    assert admission._recent.at(clock.now) == {"hasty": 3}
+    waits(admission, "somebody", "long", lambda: gate.wait(SECONDS))
+    last, _ = (waits(admission, name, name, lambda name=name: order.append(name)) for name in ("hasty", "calm"))
+    gate.set()
+    last.result.result(SECONDS)
+    until(lambda: admission.running == 0)
+    assert order == ["calm", "hasty"]
+
+
+def test_new_visitors_draw_in_half_of_the_places(admission):
+    """However many come, pages of those who are here go on."""
+    admission = Admission(pages=4)
+    admission.draw("here")()
+    drawn = [Visitors(admission) for _ in range(9)]
+    for i, visitor in enumerate(drawn):
+        visitor.threads.append(threading.Thread(target=admission.draw, args=(f"new{i}",), daemon=True))
+        visitor.threads[0].start()
+    until(lambda: len(admission._computing) == 2 and len(admission._waiting) == 7)
+    admission.draw("here")()
 
 
 def test_the_number_of_computations_of_a_session_is_limited(gate):

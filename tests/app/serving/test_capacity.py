@@ -1,7 +1,6 @@
 """The limits on the number of visitors, and of pages drawn at a time."""
 
 import threading
-import time
 from contextlib import nullcontext, suppress
 
 import pytest
@@ -91,37 +90,8 @@ def test_an_error_gives_the_place_back_and_what_draws_no_page_has_none(admission
     assert not capacity.is_drawing() and drawn(admission) == 0
 
 
-def test_whoever_has_used_the_server_least_lately_draws_first(admission):
-    """Forward passes and pages count alike."""
-    admission._recent.add(["greedy"], 9.0, time.perf_counter())
-    admission._recent.add(["modest"], 1.0, time.perf_counter())
-    order, go_on = [], threading.Event()
+def test_pages_delay_no_sentence(admission):
     places = [admission.draw(), admission.draw()]
-    threads = []
-    for session in ("greedy", "modest", "new"):
-
-        def page(session=session):
-            with_place = admission.draw(session)
-            order.append(session)
-            go_on.wait(60)
-            with_place()
-
-        threads.append(threading.Thread(target=page, daemon=True))
-        threads[-1].start()
-        until(lambda: len(admission._waiting) == len(threads))
-    for expected in ("new", "modest"):
-        places.pop()()
-        until(lambda expected=expected: order[-1:] == [expected])
-    go_on.set()
-    for thread in threads:
-        thread.join(60)
-    assert order == ["new", "modest", "greedy"]
-
-
-def test_pages_delay_no_sentence_and_are_charged(admission, clock):
-    places = [admission.draw("mine"), admission.draw("mine")]
     assert admission.run("key", lambda: "at once", on_wait=lambda ahead: None, session="mine") == "at once"
-    clock.now += 3
     for give_back in places:
         give_back()
-    assert admission._recent.at(clock.now) == {"mine": 6}

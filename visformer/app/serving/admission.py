@@ -1,9 +1,10 @@
 """Admission control: all that computes for visitors waits here for its turn, and runs a few at a time.
 
 There are four kinds, each with a queue and places of its own, so that none delays another: ordinary sentences, long
-computations, slices of trainings, and pages. In each queue, the session that has used the least computing time lately
-goes first: a visitor with one sentence waits for what is being computed, not for sessions that compute all the time.
-When a queue overflows, the session that has used the most is refused. Independent of Streamlit and torch.
+computations, slices of trainings, and pages. In each queue all addresses have equal shares, and at each address all
+visitors (:mod:`visformer.app.serving.turns`): a visitor with one sentence waits for what is being computed, and never
+for those who open the page again and again. When a queue overflows, whoever waits for most is refused. Independent of
+Streamlit and torch.
 
 Callers wait while a thread pool computes, so that a visitor who leaves does not cancel a result that others wait for;
 identical requests share one computation. A page computes in the thread that draws it.
@@ -20,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args
 
-from visformer.app.serving.recent_use import RecentUse
+from visformer.app.serving.turns import Turns, Visitor
 from visformer.errors import N_, BusyError
 from visformer.system import limits
 from visformer.system.cancellation import Cancellation, too_long
@@ -87,14 +88,18 @@ class Counts:
 
 @dataclass(eq=False)
 class _Flight:
-    """One computation and the sessions that wait for it; ``work`` is None for a page, whose result is its turn."""
+    """One computation and those who wait for it; ``work`` is None for a page, whose result is its turn."""
 
+    key: Hashable
     work: Callable[[], Any] | None
-    callers: list[str] = field(default_factory=list)  # their sessions; whoever leaves last stays, to be charged
+    callers: list[Visitor]  # never empty: whoever leaves last is charged
     kind: Kind = "ordinary"
+    is_expected: bool = False  # whether it was begun for a caller who has not asked for it yet
     result: Future[Any] = field(default_factory=Future)
     requested: float = field(default_factory=time.perf_counter)
     begun: float = 0.0  # when its computation began
+    is_new: bool = False  # whether nothing had been computed for its callers before
+    charged: list[Any] = field(default_factory=list)  # the shares that it is charged to
     cancellation: Cancellation = field(default_factory=Cancellation)
 
 
@@ -111,7 +116,9 @@ class Admission:
         pages: int = limits.PAGES,
     ) -> None:
         self.counts = Counts()
-        self.notice: Notice = lambda: nullcontext(lambda before: None)  # the app sets its own
+        # The app sets its own.
+        self.notice: Notice = lambda: nullcontext(lambda before: None)
+        self.address_of: Callable[[str], str] = lambda session: ""
         self.at_once, self._queue = at_once, queue
         # Wall-clock time; Cancellation limits CPU time.
         self._seconds: dict[Kind, float] = {
@@ -125,7 +132,7 @@ class Admission:
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
         self._computing: list[_Flight] = []  # the oldest first
-        self._recent = RecentUse()
+        self._turns: dict[Kind, Turns] = {kind: Turns() for kind in self._places}
         # Pools, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
         pooled: dict[Kind, int] = {kind: n for kind, n in self._places.items() if kind != "page"}
         self._threads = {kind: ThreadPoolExecutor(n, "model") for kind, n in pooled.items()}
@@ -155,18 +162,19 @@ class Admission:
             BusyError: the queue is full, or this session already has its share of computations.
             DeadlineError: it took too long.
         """
-        flight = self._join(key, session, _Flight(work, kind=kind))
+        visitor = self._visitor(session)
+        flight = self._join(_Flight(key, work, [visitor], kind))
         patience = PATIENCE
         try:
             while wait([flight.result], patience).not_done:
-                on_wait(self._ahead(key))
+                on_wait(self._ahead(flight))
                 patience = POLL
             result: _R = flight.result.result()
             return result
         finally:
-            self._leave(key, session, flight)
+            self._leave(visitor, flight)
 
-    def begin(self, key: Hashable, work: Callable[[], _R]) -> Future[_R] | None:
+    def begin(self, key: Hashable, work: Callable[[], _R], *, session: str = "") -> Future[_R] | None:
         """Start computing what :meth:`run` will request in a moment, if a thread is free; that call then joins.
 
         For ordinary computations only. Exceptions of ``work`` are raised by :meth:`run`.
@@ -176,7 +184,7 @@ class Admission:
         """
         with self._lock:
             if key not in self._flights and len(self._in_progress("ordinary")) < self.at_once:
-                self._flights[key] = self._waiting[key] = _Flight(work)
+                self._flights[key] = self._waiting[key] = _Flight(key, work, [self._visitor(session)], is_expected=True)
                 self._start_next()
             flight = self._flights.get(key)
         return flight.result if flight is not None else None
@@ -189,9 +197,9 @@ class Admission:
         Returns:
             A function that gives the place back.
         """
-        flight = _Flight(None, callers=[session], kind="page")
+        flight = _Flight(object(), None, [self._visitor(session)], "page")
         with self._lock:
-            self._waiting[flight] = flight
+            self._waiting[flight.key] = flight
             self._start_next()
         flight.result.result()
 
@@ -225,34 +233,40 @@ class Admission:
     def _in_progress(self, kind: Kind) -> list[_Flight]:
         return [flight for flight in self._computing if flight.kind == kind]
 
-    def _join(self, key: Hashable, session: str, flight: _Flight) -> _Flight:
+    def _visitor(self, session: str) -> Visitor:
+        return Visitor(self.address_of(session), session)
+
+    def _join(self, flight: _Flight) -> _Flight:
+        """Enter a request of its one caller, or let the caller wait for the same request of somebody else."""
+        (visitor,) = flight.callers
         with self._lock:
-            same = self._flights.get(key)
-            if same is not None:
-                if same.callers:
-                    self.counts.add("shared")
-                same.callers.append(session)
+            same = self._flights.get(flight.key)
+            if same is not None and same.is_expected and same.callers == [visitor]:
+                same.is_expected = False
                 return same
-            self._require_share(session)
-            flight.callers.append(session)
-            self._flights[key] = self._waiting[key] = flight
+            if same is not None:
+                self.counts.add("shared")
+                same.callers.append(visitor)
+                return same
+            self._require_share(visitor)
+            self._flights[flight.key] = self._waiting[flight.key] = flight
             self._start_next()
             self._refuse_one_too_many(flight.kind)
         return flight
 
-    def _require_share(self, session: str) -> None:
+    def _require_share(self, visitor: Visitor) -> None:
         flights = (*self._computing, *self._waiting.values())
-        own = sum(session in flight.callers for flight in flights if flight.kind != "page")
-        if session and own >= limits.SHARE:
+        own = sum(visitor in flight.callers for flight in flights if flight.kind != "page")
+        if visitor.session and own >= limits.SHARE:
             self.counts.add("rejected")
             raise BusyError(N_("You have {n} computations waiting already: try again when one of them is done."), n=own)
 
     def _refuse_one_too_many(self, kind: Kind) -> None:
-        """If the queue is too long, refuse the request whose turn comes last, which need not be the newest."""
-        waiting = self._in_turn(kind)
+        """If the queue is too long, refuse a request, which need not be the newest."""
+        waiting = self._waiting_for(kind)
         if len(waiting) > self._queue:
-            refused = self._waiting.pop(waiting[-1])
-            del self._flights[waiting[-1]]
+            refused = self._turns[kind].last(waiting)
+            del self._waiting[refused.key], self._flights[refused.key]
             self.counts.add("rejected")
             refused.result.set_exception(
                 BusyError(
@@ -263,56 +277,63 @@ class Admission:
 
     def _start_next(self) -> None:
         """Hand the requests whose turn it is to the free threads. Called with the lock held."""
-        for kind, places in self._places.items():
-            while len(self._in_progress(kind)) < places and (keys := self._in_turn(kind)):
-                flight = self._waiting.pop(keys[0])
+        for kind in self._places:
+            while (flight := self._next(kind)) is not None:
+                del self._waiting[flight.key]
+                turns = self._turns[kind]
                 flight.begun = time.perf_counter()
+                flight.is_new = all(map(turns.is_new, flight.callers))
+                flight.charged = turns.begin(flight.callers)
                 self._computing.append(flight)
                 if flight.work is None:
                     flight.result.set_result(None)
                 else:
                     self._is_busy.set()
-                    self._threads[kind].submit(self._compute, keys[0], flight, flight.work)
+                    self._threads[kind].submit(self._compute, flight, flight.work)
 
-    def _in_turn(self, kind: Kind) -> list[Hashable]:
-        """Return the waiting keys, next one first: in order of recent use, then of arrival."""
-        now = time.perf_counter()
-        used = self._recent.at(now)
-        for flight in self._computing:
-            for session in {*flight.callers}:
-                used[session] = used.get(session, 0.0) + now - flight.begun
-        used[""] = 0.0  # work that no session asked for
-        waiting = {key: flight.callers for key, flight in self._waiting.items() if flight.kind == kind}
-        return sorted(waiting, key=lambda key: min((used.get(session, 0.0) for session in waiting[key]), default=0.0))
+    def _next(self, kind: Kind) -> _Flight | None:
+        """Return the request whose turn it is; None: no place is free, or nothing waits.
+
+        New visitors have half of the places for pages: however many come, pages of those who are here go on.
+        """
+        computing, waiting, turns = self._in_progress(kind), self._waiting_for(kind), self._turns[kind]
+        if len(computing) >= self._places[kind]:
+            return None
+        if sum(flight.is_new for flight in computing) >= max(1, self._places[kind] // 2):
+            waiting = [flight for flight in waiting if not all(map(turns.is_new, flight.callers))]
+        return next(turns.order(waiting), None)
+
+    def _waiting_for(self, kind: Kind) -> list[_Flight]:
+        return [flight for flight in self._waiting.values() if flight.kind == kind]
 
     @staticmethod
     def _age(flight: _Flight) -> float:
         return time.perf_counter() - flight.begun
 
-    def _compute(self, key: Hashable, flight: _Flight, work: Callable[[], Any]) -> None:
+    def _compute(self, flight: _Flight, work: Callable[[], Any]) -> None:
         try:
             with flight.cancellation.current():
                 result = work()
         except BaseException as error:
-            self._computed(key, flight, "failed")
+            self._computed(flight, "failed")
             flight.result.set_exception(flight.cancellation.reason or error)  # for all callers
         else:
-            self._computed(key, flight, "computed")
+            self._computed(flight, "computed")
             flight.result.set_result(result)
         self.counts.add_times(flight.begun - flight.requested, self._age(flight))
 
-    def _computed(self, key: Hashable, flight: _Flight, outcome: Outcome) -> None:
+    def _computed(self, flight: _Flight, outcome: Outcome) -> None:
         """Free the key and the thread: later requests find the result in the cache that ``work`` filled."""
         with self._lock:
-            if self._flights.get(key) is flight:  # else all callers had left, and were counted then
-                del self._flights[key]
+            if self._flights.get(flight.key) is flight:  # else all callers had left, and were counted then
+                del self._flights[flight.key]
                 self.counts.add(outcome)
             self._finish(flight)
 
     def _finish(self, flight: _Flight) -> None:
         """Free its place and charge its time. Called with the lock held."""
         self._computing.remove(flight)
-        self._recent.add(flight.callers, self._age(flight), time.perf_counter())
+        self._turns[flight.kind].end(flight.charged, flight.callers, self._age(flight))
         self._start_next()
 
     def _cancel_overdue(self) -> None:
@@ -328,23 +349,25 @@ class Admission:
                 if flight.cancellation.reason or self._age(flight) > seconds:
                     flight.cancellation.cancel(too_long(seconds))
 
-    def _ahead(self, key: Hashable) -> int | None:
+    def _ahead(self, flight: _Flight) -> int | None:
         """Return the number of requests ahead of this one; None: it is being computed."""
         with self._lock:
-            if key not in self._waiting:
+            if self._waiting.get(flight.key) is not flight:
                 return None
-            kind = self._waiting[key].kind
-            return self._in_turn(kind).index(key) + len(self._in_progress(kind))
+            in_turn = [*self._turns[flight.kind].order(self._waiting_for(flight.kind))]
+            return in_turn.index(flight) + len(self._in_progress(flight.kind))
 
-    def _leave(self, key: Hashable, session: str, flight: _Flight) -> None:
+    def _leave(self, visitor: Visitor, flight: _Flight) -> None:
         """Remove one caller; drop or cancel a computation that nobody waits for any more."""
         with self._lock:
-            if len(flight.callers) > 1 or self._flights.get(key) is not flight:
-                flight.callers.remove(session)
+            if len(flight.callers) > 1:
+                flight.callers.remove(visitor)
                 return
-            del self._flights[key]  # a later request computes it anew
+            if self._flights.get(flight.key) is not flight:
+                return
+            del self._flights[flight.key]  # a later request computes it anew
             self.counts.add("left")
-            if self._waiting.pop(key, None) is not None:
+            if self._waiting.pop(flight.key, None) is not None:
                 return
         flight.cancellation.cancel(BusyError(N_("Nobody waits for this any more.")))
 

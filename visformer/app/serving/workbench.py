@@ -190,7 +190,8 @@ class Workbench:
         model = self.loaded(*texts)
         if self._kept(key) is not None or self._kind(model, texts) == "long":
             return None
-        return ADMISSION.begin((id(self), key), partial(self._make, key, partial(make, self._runner(model))))
+        work = partial(self._make, key, partial(make, self._runner(model)))
+        return ADMISSION.begin((id(self), key), work, session=own_session())
 
     def _request(
         self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
