@@ -1,7 +1,9 @@
 """Every page but the first: its views and controls, the worked examples of the lab, edits and misprints."""
 
+import gc
 import inspect
 import threading
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +37,7 @@ from tests.app.support import (
 from visformer import i18n
 from visformer.app.edits import editing
 from visformer.app.serving import capacity
+from visformer.app.serving.workbench import Workbench, workbench
 from visformer.app.session import boxes
 from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
@@ -106,6 +109,19 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
         for _ in moved(app, [("selectbox", boxes.MODEL)], together=together):
             missing += untranslated(app)
     assert not list(map(str, missing))
+
+
+@pytest.mark.parametrize("page", ["", "see/attention", "understand/block", "understand/head"])
+def test_a_page_that_is_open_keeps_no_trace(new_app, monkeypatch, page):
+    """They are in the cache, which has a limit. The last page that ran is held by its script, whoever opened it."""
+    made = []
+    workbench().load().result()  # what exists at that moment is never collected
+    monkeypatch.setattr(Workbench, "_keep", lambda self, key, result: made.append(weakref.ref(result)))
+    opened = enter(new_app(page=page), "She likes the old school.")
+    new_app(page="understand/lab")
+    gc.collect()
+    assert made and not opened.exception
+    assert [ref() for ref in made if ref() is not None] == []
 
 
 def test_tokens_that_no_page_expects_raise_no_exception(new_app):

@@ -83,7 +83,7 @@ def show(picture: Picture, setting: Setting) -> None:
         start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
         component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
         # In files, which nobody can point at, the head of both and its difference.
-        run.current().exports += [("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)]
+        run.current().exports.extend([("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)])
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 

@@ -52,11 +52,6 @@ def whole_model() -> None:
     if trace is None:
         return
 
-    def select(value: Any) -> None:
-        if selection.take(value, trace):
-            address.update()
-        following.publish()
-
     chosen, zoom = selection.selection(trace), _zoom(trace)
     head = {"stack": chosen.stack, "layer": chosen.layer, "head": chosen.head}
     model = drawn(controls.setting_of(MAP, trace, RECORD, **head))
@@ -65,8 +60,8 @@ def whole_model() -> None:
         model,
         place={**place, "focus": head},
         file=downloads.file_name(""),
-        on_select=select,
-        on_zoom=lambda value: _move(value, trace),
+        on_select=_select,
+        on_zoom=_move,
     )
     here.tell("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -91,8 +86,18 @@ def _keep(zoom: Zoom | None) -> Zoom | None:
     return zoom
 
 
-def _move(value: Any, trace: "Trace") -> None:
+def _select(value: Any) -> None:
+    trace = controls.current_trace(RECORD)
+    if trace is not None and selection.take(value, trace):
+        address.update()
+    following.publish()
+
+
+def _move(value: Any) -> None:
     """Zoom to the place that a browser sent: the address of this entry of its history becomes that of the place."""
+    trace = controls.current_trace(RECORD)
+    if trace is None:
+        return
     try:
         _keep(Zoom.read(str(value)).require_in(trace) if value else None)
     except LinkError:  # of the sentence before

@@ -1,5 +1,11 @@
-"""One run of the script: the page records here what it shows, for the parts of the app around it."""
+"""One run of the script: the page records here what it shows, for the parts of the app around it.
 
+What is large is held by the thread of the run: a tab that is open keeps no Trace alive. Those that are used often stay
+in the cache of the workbench, which has a limit.
+"""
+
+import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -53,21 +59,56 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
+class _Held(threading.local):
+    """What the run of this thread shows."""
+
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
+        self.exports: list[tuple[Kind, Any, str]] = []
+
+
+_HELD = _Held()
+
+
+class _Weak:
+    """A Trace of a :class:`Run`; None once neither the run's thread nor the cache holds it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, run: "Run", owner: type | None = None) -> "Trace | None":
+        known = vars(run).get(self._name)
+        trace: Trace | None = known() if known is not None else None
+        return trace
+
+    def __set__(self, run: "Run", trace: "Trace | None") -> None:
+        vars(run)[self._name] = weakref.ref(trace) if trace is not None else None
+        if trace is not None:
+            _HELD.traces.append(trace)
+
+
 @dataclass
 class Run:
     """What one run shows."""
 
     request: Request | None = None  # the page's last one; None: it needs no trace
-    trace: "Trace | None" = None  # the result of the request
     problem: VisformerError | None = None  # why there is no trace
-    ahead: "Trace | None" = None  # the trace whose picture was sent ahead of the page
     moment: str = ""  # of the model's training, in words; "": its history is closed
     caption: str = ""  # what to look for; a presentation shows it over the picture
     tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     unlinked: str = ""  # which of what it shows its link does not hold, in words
     steps: Steps = field(default_factory=Steps)
-    exports: list[tuple["Kind", Any, str]] = field(default_factory=list)  # kind, what, key of each to export
+
+    trace = _Weak()
+    """The result of the request."""
+    ahead = _Weak()
+    """The Trace whose picture was sent ahead of the page."""
+
+    @property
+    def exports(self) -> list[tuple["Kind", Any, str]]:
+        """Kind, what and key of each picture that this thread has drawn and can export."""
+        return _HELD.exports
 
 
 _RUN: Slot[Run | None] = Slot("run", None)
@@ -75,6 +116,7 @@ _RUN: Slot[Run | None] = Slot("run", None)
 
 def begin(run: Run) -> Run:
     """Make this the current run, also for the fragments and callbacks that follow it."""
+    _HELD.traces, _HELD.exports = [], []  # a thread may run the script again
     _RUN.set(run)
     return run
 
