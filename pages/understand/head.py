@@ -2,23 +2,17 @@
 
 import streamlit as st
 
-from visformer.app.pages.head import silence
+from visformer.app.pages.head import SHOWN, show, silence
 from visformer.app.session import boxes
-from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, unavailable
 from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, stages, written_out
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
-SHOWN = Slot("head_cell", None, resets=True)
 
 _ = boxes.gettext()
 trace = controls.current_trace()
-
-
-def show(click):
-    SHOWN.set(None if None in (click.row, click.column) else click)
 
 
 def selected(picture):

@@ -211,14 +211,14 @@ def patching(trace: Trace, bar: Any) -> None:
     measured = _measured(trace, runs, setting, lambda: (PATCHING.draw(setting), patched.difference(setting)))
     if measured is not None:
         st.text(measured[1])
-        controls.draw(measured[0], key="effects_patching", on_click=partial(_keep_click, setting))
+        controls.draw(measured[0], key="effects_patching", on_click=partial(_keep_click, _request(setting)))
         of, click = _CLICKED.get()
         if click is not None and of == _request(setting):
             _carry_over(setting, click)
 
 
-def _keep_click(setting: Setting, click: Click) -> None:
-    _CLICKED.set((_request(setting), click))
+def _keep_click(request: tuple[object, ...], click: Click) -> None:
+    _CLICKED.set((request, click))
 
 
 def _carry_over(setting: Setting, click: Click) -> None:

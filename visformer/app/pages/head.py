@@ -6,10 +6,20 @@ import streamlit as st
 
 from visformer.app.edits import comparison, editing, silences, url_edits
 from visformer.app.session import address, boxes
+from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, url_widgets
 from visformer.pictures.head import FACTOR, SILENCE, factors
 from visformer.trace import Trace
 from visformer.trace.stacks import shape_of
+from visformer.web.panels import Click
+
+SHOWN: Slot[Click | None] = Slot("head_cell", None, resets=True)
+"""The cell whose sum is written out."""
+
+
+def show(click: Click) -> None:
+    """Write out the sum behind a cell; here, since a session keeps what is called on a click, and all that it knows."""
+    SHOWN.set(None if click.row is None or click.column is None else click)
 
 
 def silence(trace: Trace, bar: Any) -> None:

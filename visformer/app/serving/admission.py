@@ -340,14 +340,17 @@ class Admission:
         """Run for ever: cancel computations past their deadline, again and again until they end."""
         while self._is_busy.wait():
             time.sleep(min(POLL, *self._seconds.values()))
-            with self._lock:
-                computing = [flight for flight in self._computing if flight.work is not None]
-                if not computing:
-                    self._is_busy.clear()
-            for flight in computing:
-                seconds = self._seconds[flight.kind]
-                if flight.cancellation.reason or self._age(flight) > seconds:
-                    flight.cancellation.cancel(too_long(seconds))
+            self._cancel_those_overdue()  # apart: this thread would keep the last result
+
+    def _cancel_those_overdue(self) -> None:
+        with self._lock:
+            computing = [flight for flight in self._computing if flight.work is not None]
+            if not computing:
+                self._is_busy.clear()
+        for flight in computing:
+            seconds = self._seconds[flight.kind]
+            if flight.cancellation.reason or self._age(flight) > seconds:
+                flight.cancellation.cancel(too_long(seconds))
 
     def _ahead(self, flight: _Flight) -> int | None:
         """Return the number of requests ahead of this one; None: it is being computed."""
