@@ -13,7 +13,7 @@ import pytest
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 
 ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.websocket:Websocket", "--port")
+UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.connections:Websocket", "--port")
 RUN = ("visformer", "run", "--headless", "--port")
 MARKER = "zyxmarker"
 """A word to type and then search for in logs."""

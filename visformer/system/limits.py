@@ -225,6 +225,13 @@ SESSIONS = limit(
     1_000, "visitors", N_("Visitors at once"),
     N_("in one process: two full lecture halls; the next visitor is asked to try again"),
 )
+OPENINGS = limit(
+    300, "websockets", N_("Websockets opened from one address at once"),
+    N_("a lecture hall behind one address; each makes the server run a page; later ones wait for their turn"),
+)
+OPENING_RATE = limit(
+    5, "websockets", N_("Websockets opened from one address a second, later"), N_("as many pages as a core draws")
+)
 ROOMS = limit(
     1_000, "rooms", N_("Rooms that follow a presenter"),
     N_("at once, in one process; one for each visitor, so that they never run out earlier; each holds a few kB"),

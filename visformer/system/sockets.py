@@ -1,9 +1,10 @@
-"""The server's sockets: small messages are sent at once, which saves 40 ms of each change of a page."""
+"""The server's sockets: small messages are sent at once, which saves 40 ms of each change of a page; and addresses."""
 
 import os
 import socket
 import stat
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 _DESCRIPTORS = ("/proc/self/fd", "/dev/fd")
@@ -24,3 +25,12 @@ def send_at_once() -> None:
             with socket.socket(fileno=os.dup(int(name))) as each:
                 if each.family in (socket.AF_INET, socket.AF_INET6) and each.type == socket.SOCK_STREAM:
                     each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def network_of(address: str) -> str:
+    """Return the address of one visitor's network: of IPv6 the first 64 bits, which one has all of; "": it is none."""
+    try:
+        one = ip_address(address)
+    except ValueError:
+        return ""
+    return str(ip_network((one, 64 if one.version == 6 else 32), strict=False).network_address)

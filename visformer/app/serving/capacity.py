@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.connections import OPENINGS
 from visformer.app.streamlit_private.other_sessions import count, own_session
 from visformer.errors import N_, BusyError
 from visformer.system import limits
@@ -18,11 +19,11 @@ _THREAD = threading.local()
 
 def no_room() -> BusyError | None:
     """Return the error for a visitor who arrives when the server is full; None: there is room."""
-    if count() <= limits.SESSIONS:  # the count includes this visitor
+    if count() <= (limit := min(limits.SESSIONS, OPENINGS.most)):  # the count includes this visitor
         return None
     return BusyError(
         N_("The server is full: it takes at most {limit} visitors at once. Try again in a minute."),
-        limit=limits.SESSIONS,
+        limit=limit,
     )
 
 

@@ -11,17 +11,17 @@ import click
 import streamlit as st
 from starlette.middleware import Middleware
 
+from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, Websocket
 from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
 from visformer.app.serving.middleware.moved import Moved
 from visformer.app.serving.middleware.pieces import InPieces
-from visformer.app.serving.websocket import Websocket
-from visformer.app.streamlit_private import addresses, advice, files, messages, websocket
+from visformer.app.streamlit_private import addresses, advice, files, messages, protocols
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 from visformer.system.sockets import send_at_once
 
-MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Moved, InPieces, messages.Messages, FirstPage)]
+MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Crowd, Moved, InPieces, messages.Messages, FirstPage)]
 """The middleware around Streamlit, outermost first."""
 
 
@@ -35,6 +35,7 @@ def serve(script: Path, **options: Any) -> None:
 @asynccontextmanager
 async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     send_at_once()
+    OPENINGS.begin()
     Thread(target=import_app, name="imports", daemon=True).start()
     if not st.get_option("server.headless"):
         address = st.get_option("server.address")
@@ -59,7 +60,7 @@ def import_app() -> None:
 
 addresses.leave_pages_to_app()
 advice.keep_quiet()
-websocket.use_protocol(Websocket)
+protocols.use(Http, Websocket, backlog=BACKLOG)
 messages.ignore_pages_that_were_left()
 messages.ignore_invalid_values()
 files.keep_few_uploads()

@@ -4,11 +4,12 @@ A visitor loses: a room that follows its presenter, and the notice that a server
 """
 
 from collections.abc import Iterable
-from ipaddress import ip_address, ip_network
 
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
+
+from visformer.system.sockets import network_of
 
 
 def own_session() -> str:
@@ -21,12 +22,7 @@ def address_of(session: str) -> str:
     """Return the address of a session's browser, of IPv6 its network; "": it is not connected, or nobody's."""
     client = runtime.get_instance().get_client(session) if runtime.exists() else None
     context = client.client_context if client is not None else None
-    try:
-        address = ip_address((context and context.remote_ip) or "")
-    except ValueError:
-        return ""
-    bits = 64 if address.version == 6 else 32
-    return str(ip_network((address, bits), strict=False).network_address)
+    return network_of((context and context.remote_ip) or "")
 
 
 def count() -> int:

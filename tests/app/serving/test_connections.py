@@ -1,19 +1,19 @@
-"""The websockets of browsers, spoken to by the websockets library's own client."""
+"""The connections of browsers; websockets are spoken to by the websockets library's own client."""
 
 import pytest
 from websockets.client import ClientProtocol
 from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
 from websockets.uri import parse_uri
 
-from visformer.app.serving import websocket
-from visformer.app.serving.websocket import Frames
+from visformer.app.serving import connections
+from visformer.app.serving.connections import Frames
 from visformer.system import limits
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(websocket.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -53,8 +53,8 @@ def test_a_flood_ends_the_connection_in_its_midst(pair, clock, flood):
         FLOODS[flood](client)
     read = sent()
     assert str(server.parser_exc) == "too many messages"
-    assert len(read) <= websocket.AT_ONCE * limits.SENT_RATE / websocket.FRAME == 300
-    assert sum(len(frame.data) for frame in read) <= websocket.AT_ONCE * limits.SENT_RATE
+    assert len(read) <= connections.AT_ONCE * limits.SENT_RATE / connections.FRAME == 300
+    assert sum(len(frame.data) for frame in read) <= connections.AT_ONCE * limits.SENT_RATE
 
 
 def test_an_arrow_that_is_held_down_for_minutes_is_no_flood(pair, clock):
@@ -75,3 +75,30 @@ def test_a_message_that_is_too_long_is_not_read(pair, parts):
         client.send_continuation(bytes(part), fin=True)
     assert sum(len(frame.data) for frame in sent()) <= limits.SENT_BYTES
     assert "exceeds limit" in str(server.parser_exc)
+
+
+def test_an_address_has_so_many_websockets_at_once_and_others_later(clock, monkeypatch):
+    openings = connections.Openings()
+    assert {openings.wait("hall") for _ in range(limits.OPENINGS)} == {0.0}
+    assert [openings.wait("hall") for _ in range(2)] == pytest.approx(
+        [1 / limits.OPENING_RATE, 2 / limits.OPENING_RATE]
+    )
+    assert openings.wait("elsewhere") == 0.0
+    clock[0] += 1
+    assert openings.wait("hall") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("allowed", "most", "visitors", "raised"),
+    [(1024, 1024, 167, 1024), (256, 4096, 935, 4096), (1024, -1, 1000, 4356), (-1, -1, 1000, None)],
+)
+def test_open_files_are_enough_for_all_visitors(monkeypatch, caplog, allowed, most, visitors, raised):
+    """4 files each, and 356 for all else; -1: no limit."""
+    resource, had = connections.resource, []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (had[-1] if had else allowed, most))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: had.append(both[0]))
+    openings = connections.Openings()
+    openings.begin()
+    assert openings.most == visitors
+    assert had[-1:] == ([] if raised is None else [raised])
+    assert (f"{visitors} visitors" in caplog.text) == (visitors < limits.SESSIONS)
