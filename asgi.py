@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from visformer.app.serving.server import MIDDLEWARE
+from visformer.app.serving.server import MIDDLEWARE, connections
 from visformer.app.streamlit_private import logs
 from visformer.errors import VisformerError
 from visformer.system import limits, settings
@@ -30,7 +30,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     from visformer.app.serving.workbench import serve_a_room
 
     REGISTRY.register(Report(serve_a_room()))
-    yield {}
+    with connections():
+        yield {}
 
 
 async def healthz(_request: Request) -> Response:

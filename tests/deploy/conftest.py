@@ -20,19 +20,22 @@ MARKER = "zyxmarker"
 
 
 @contextmanager
-def serving(folder, command=ROOM, *, ready=True, **environment):
+def serving(folder, command=ROOM, *, ready=True, preexec_fn=None, **environment):
     """Run a server; yield its address, its log, which is in the folder, and its process.
 
     Args:
         command: what to run, without the port, which is its last argument.
         ready: whether to wait until the model is loaded.
+        preexec_fn: called in the server's process before it starts.
         environment: environment variables to add.
     """
     log, port = folder / "server.log", free_port()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
     with log.open("w", encoding="utf-8") as out:
         arguments = [sys.executable, "-m", *command, str(port)]
-        process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            arguments, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, preexec_fn=preexec_fn
+        )
     server = SimpleNamespace(address=f"http://localhost:{port}", log=log, process=process)
     try:
         if ready:

@@ -29,6 +29,7 @@ class Cancellation:
         self._since = 0.0  # when it was cancelled
         self._stop: Callable[[], object] = _nothing
         self._kill: Callable[[], object] = _nothing
+        self.look: Callable[[], object] = _nothing  # called regularly while another process does the work
 
     def cancel(self, reason: VisformerError) -> None:
         """End the work. The first reason counts; each call asks again, after the grace period it kills the work."""
@@ -58,17 +59,19 @@ class Cancellation:
             raise self.reason
 
     @contextmanager
-    def notifying(self, *, stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
+    def notifying(
+        self, *, stop: Callable[[], object], kill: Callable[[], object], look: Callable[[], object]
+    ) -> Iterator[None]:
         """Let another process do the work: ``stop`` tells it to stop, ``kill`` ends it if it does not."""
         with self._lock:
-            self._stop, self._kill = stop, kill
+            self._stop, self._kill, self.look = stop, kill, look
             if self.reason is not None:
                 stop()
         try:
             yield
         finally:
             with self._lock:
-                self._stop = self._kill = _nothing
+                self._stop = self._kill = self.look = _nothing
 
 
 CURRENT: ContextVar[Cancellation | None] = ContextVar("visformer_cancellation", default=None)

@@ -348,6 +348,7 @@ class Admission:
             if not computing:
                 self._is_busy.clear()
         for flight in computing:
+            flight.cancellation.look()
             seconds = self._seconds[flight.kind]
             if flight.cancellation.reason or self._age(flight) > seconds:
                 flight.cancellation.cancel(too_long(seconds))

@@ -1,7 +1,7 @@
 """The app's server, as ``visformer run`` starts it. Importing this is enough for one that is started in another way."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -16,6 +16,7 @@ from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
 from visformer.app.serving.middleware.moved import Moved
 from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.worker_pool import close_all
 from visformer.app.streamlit_private import addresses, advice, files, messages, protocols
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
@@ -32,16 +33,24 @@ def serve(script: Path, **options: Any) -> None:
     )
 
 
-@asynccontextmanager
-async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+@contextmanager
+def connections() -> Iterator[None]:
+    """Be ready for browsers; at the end, leave no process."""
     send_at_once()
     OPENINGS.begin()
+    yield
+    close_all()
+
+
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     Thread(target=import_app, name="imports", daemon=True).start()
     if not st.get_option("server.headless"):
         address = st.get_option("server.address")
         host = "localhost" if address in ("0.0.0.0", "::") else address
         click.launch(f"http://{host}:{st.get_option('server.port')}")
-    yield {}
+    with connections():
+        yield {}
 
 
 def import_app() -> None:

@@ -381,7 +381,7 @@ def _analyse(
 @st.cache_resource(show_spinner=False)
 def workbench() -> Workbench:
     """Return this process's workbench of the default model."""
-    send_at_once()
+    send_at_once()  # under plain `streamlit run`
     name = MODEL
 
     def load() -> Any:

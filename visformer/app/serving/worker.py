@@ -58,6 +58,8 @@ def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
         try:
             # Pickled before anything is sent, since this may fail, too.
             message = pickle.dumps((False, compute(make)), pickle.HIGHEST_PROTOCOL)
+        except BrokenPipeError:  # the server has ended
+            raise
         except Exception as error:
             if not isinstance(error, VisformerError | Stopped):
                 # Without the message, which may quote a sentence. The server's log has only its own side's traceback.

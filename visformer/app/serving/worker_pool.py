@@ -11,14 +11,15 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from visformer.app.serving.models import discreetly
 from visformer.app.serving.stop_signal import STOP
 from visformer.errors import N_, ShortageError
-from visformer.system.cancellation import CURRENT
+from visformer.system.cancellation import CURRENT, Cancellation
 from visformer.system.progress import report
 
 if TYPE_CHECKING:  # torch
@@ -30,7 +31,7 @@ class _Process:
     """One worker process. Used by one thread at a time."""
 
     def __init__(self, name: str | None) -> None:
-        self._name = name
+        self._name, self._is_over = name, False
         self._start()
 
     def _start(self) -> None:
@@ -76,7 +77,7 @@ class _Process:
         except BaseException as error:
             # The next visitor would get whatever is left in the pipes: the rest of this call, or the response to it.
             self.close()
-            if not isinstance(error, OSError | EOFError | MemoryError | pickle.UnpicklingError):
+            if self._is_over or not isinstance(error, OSError | EOFError | MemoryError | pickle.UnpicklingError):
                 raise
             self._start()
             raise ShortageError(
@@ -100,6 +101,18 @@ class _Process:
     def kill(self) -> None:
         """End it, even if it was suspended; :meth:`call` then replaces it."""
         self.process.kill()
+
+    def kill_if_suspended(self) -> None:
+        """End it if somebody has suspended it: whoever waits for it would wait for ever."""
+        if hasattr(os, "waitid"):  # not on Windows, where nobody can, nor on macOS
+            with suppress(ChildProcessError):  # it has ended
+                if os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None:
+                    self.kill()
+
+    def end(self) -> None:
+        """Kill it, and start no other in its place."""
+        self._is_over = True
+        self.kill()
 
     def close(self) -> None:
         """Kill the process; a computation in it is lost."""
@@ -126,7 +139,7 @@ class WorkerPool:
         """
         self._all: list[_Process] = []
         self._free: SimpleQueue[_Process] = SimpleQueue()
-        atexit.register(self.close)
+        _POOLS.add(self)
         try:
             for _ in range(processes):
                 self._all.append(_Process(name))
@@ -156,14 +169,32 @@ class WorkerPool:
         """Call a method of the model, or a function of a module."""
         process, current = self._free.get(), CURRENT.get()
         try:
-            with current.notifying(stop=process.stop, kill=process.kill) if current else nullcontext():
+            with _notifying(current, process) if current else nullcontext():
                 return process.call(what, *args, **kwargs)
         finally:
             self._free.put(process)
 
     def close(self) -> None:
         """Kill all processes."""
-        atexit.unregister(self.close)
+        _POOLS.discard(self)
+        for process in self._all:
+            process.end()
         with ExitStack() as each:
             for process in self._all:
                 each.callback(process.close)
+
+
+def _notifying(current: Cancellation, process: _Process) -> AbstractContextManager[None]:
+    return current.notifying(stop=process.stop, kill=process.kill, look=process.kill_if_suspended)
+
+
+_POOLS: "WeakSet[WorkerPool]" = WeakSet()
+
+
+def close_all() -> None:
+    """Kill the processes of all pools: threads that wait for them would keep this process from ending."""
+    for pool in [*_POOLS]:
+        pool.close()
+
+
+atexit.register(close_all)
