@@ -16,6 +16,7 @@ from benchmarks.load.visitor import Visitor, Wrong
 from visformer.app.lessons import lesson_file
 
 _WORDS = "+".join(["the+old+house+of+my+friend"] * 40)
+_ORDINARY = "+".join(["the+old+house+of+my+friend"] * 20)
 _LARGEST = "untrained-512x16-enc6-dec6-ff2048-seed"
 _SEEDS = count(1)
 _STEP = "  - {title: A, say: B, link: {text: '" + "the old house " * 60 + "'}}\n"
@@ -28,9 +29,9 @@ class Hostile(Visitor):
 
     session = ""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._address = address
+    def __init__(self, address: str, of: str) -> None:
+        super().__init__(address, of=of)
+        self.address, self.of = address, of
         self._popovers: set[str] = set()
         self._files: dict[str, str] = {}  # label of a button to its file
 
@@ -63,13 +64,13 @@ class Hostile(Visitor):
         await asyncio.to_thread(self._upload, files)
 
     def _upload(self, files: int) -> None:
-        with urllib.request.urlopen(f"{self._address}/_stcore/health", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=30) as answer:
             token = str(answer.headers["Set-Cookie"]).partition("=")[2].partition(";")[0]
         head = {"Cookie": f"_streamlit_xsrf={token}", "X-Xsrftoken": token}
         head["Content-Type"] = "multipart/form-data; boundary=b"
         body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + _BITE + b"\r\n--b--\r\n"
         for i in range(files):
-            place = f"{self._address}/_stcore/upload_file/{self.session}/{i}"
+            place = f"{self.address}/_stcore/upload_file/{self.session}/{i}"
             with suppress(OSError, HTTPException):
                 urllib.request.urlopen(urllib.request.Request(place, body, head, method="PUT"), timeout=30).close()
 
@@ -108,17 +109,75 @@ async def _uploads(visitor: Hostile) -> None:
     await visitor.upload(40)
 
 
-ATTACKS: Any = (_masks, _untrained, _beams, _exports, _lesson, _long, _uploads)
+async def _reload(visitor: Hostile) -> None:
+    """Open a dear link again and again, as a new session each time, without waiting for what it shows."""
+    for _ in range(8):
+        again = Hostile(visitor.address, visitor.of)
+        with suppress(TimeoutError, Wrong):
+            await asyncio.wait_for(again.open(f"text={_ORDINARY}+{next(_SEEDS)}"), 1)
+        await again.close()
+
+
+async def _moments(visitor: Hostile) -> None:
+    await visitor.open(f"text={_ORDINARY}+{next(_SEEDS)}&compare_view=moments", "compare")
+
+
+async def _models(visitor: Hostile) -> None:
+    await visitor.open(f"text={_ORDINARY}+{next(_SEEDS)}&compare_view=sentences&other={_ORDINARY}", "compare")
+
+
+async def _parts(visitor: Hostile) -> None:
+    await visitor.open(f"text={_WORDS[:800]}+{next(_SEEDS)}&block_view=parts", "block")
+
+
+async def _effects(visitor: Hostile) -> None:
+    await visitor.open(f"text={_ORDINARY}+{next(_SEEDS)}&effects_view=weights", "effects")
+    await visitor.press("effects_measure")
+
+
+async def _list(visitor: Hostile) -> None:
+    await visitor.open("heads_view=ranked", "heads")
+    await visitor.press("heads_rank")
+
+
+async def _connections(visitor: Hostile) -> None:
+    """Open a hundred websockets, say nothing, and leave."""
+    silent = [Hostile(visitor.address, visitor.of) for _ in range(100)]
+    await asyncio.gather(*(each.connect() for each in silent), return_exceptions=True)
+    await asyncio.sleep(1)
+    await asyncio.gather(*(each.close() for each in silent), return_exceptions=True)
+
+
+ATTACKS: Any = (
+    _masks,
+    _reload,
+    _untrained,
+    _moments,
+    _beams,
+    _models,
+    _exports,
+    _parts,
+    _lesson,
+    _effects,
+    _long,
+    _list,
+    _uploads,
+    _connections,
+)
 
 
 async def attack(address: str, everybody: asyncio.Barrier, over: asyncio.Event, *, number: int) -> Counter[str]:
-    """Let so many visitors attack until the others are done; returns what they did, and how often it was answered."""
+    """Let so many visitors attack until the others are done; returns what they did, and how often it was answered.
+
+    Every second one has the address that the room has, too; the others have addresses of their own.
+    """
     done: Counter[str] = Counter()
     await everybody.wait()
 
     async def stay(first: int) -> None:
+        of = f"127.0.1.{first}" if first % 2 else ""
         for i in count(first):
-            what, visitor = ATTACKS[i % len(ATTACKS)], Hostile(address)
+            what, visitor = ATTACKS[i % len(ATTACKS)], Hostile(address, of)
             try:
                 await what(visitor)
                 done[what.__name__] += 1

@@ -58,8 +58,9 @@ class Answer:
 class Visitor:
     """Types and switches pages; keeps what a browser keeps: cached messages, widget ids, the address."""
 
-    def __init__(self, address: str, *, headers: Mapping[str, str] | None = None) -> None:
-        """``address``: http://host:port."""
+    def __init__(self, address: str, *, headers: Mapping[str, str] | None = None, of: str = "") -> None:
+        """``address``: http://host:port; ``of``: the visitor's own, one of this machine."""
+        self._from = of
         self._stream = address.replace("http", "ws", 1) + "/_stcore/stream"
         self._headers = dict(headers or {})
         self._socket: ClientConnection | None = None
@@ -73,17 +74,22 @@ class Visitor:
 
     async def open(self, query: str = "", page: str = "attention") -> Answer:
         """Connect and open a page by its path."""
+        await self.connect()
+        self.query = query
+        answer = await self._run(path=page)
+        self._page = self._pages.get(page, "")
+        return answer
+
+    async def connect(self) -> None:
+        """Connect, and say nothing."""
         self._socket = await connect(
             self._stream,
             subprotocols=["streamlit"],
             max_size=None,
             additional_headers=self._headers,
             open_timeout=TIMEOUT,
+            local_addr=(self._from, 0) if self._from else None,
         )
-        self.query = query
-        answer = await self._run(path=page)
-        self._page = self._pages.get(page, "")
-        return answer
 
     async def close(self) -> None:
         """Disconnect."""

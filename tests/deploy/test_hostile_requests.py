@@ -112,7 +112,7 @@ async def made(visitor, name):
 
 def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_page(server):
     async def ask():
-        visitor = Hostile(server.address)
+        visitor = Hostile(server.address, "")
         await visitor.open()
         await visitor.files()
         first = visitor._files["SVG"]
@@ -138,7 +138,7 @@ def cached_bytes(server):
 
 def test_messages_that_act_on_the_server_have_no_effect(server):
     async def attack():
-        visitors = [Hostile(server.address) for _ in range(2)]
+        visitors = [Hostile(server.address, "") for _ in range(2)]
         attacker = visitors[0]
         for visitor in visitors:
             await visitor.open()
