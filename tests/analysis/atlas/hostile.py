@@ -1,0 +1,196 @@
+"""Atlases that somebody made to do harm, each out of a valid one: they are refused, or every view of them is drawn."""
+
+import io
+import json
+import random
+import zipfile
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tests.analysis.atlas.test_file import changed, column, tables, zipped
+from visformer.analysis.atlas.parts import KEY
+from visformer.analysis.atlas.schemas import EFFECTS, KEYS, TABLES
+from visformer.system import limits
+
+NUMBERS = (float("nan"), float("inf"), -float("inf"), 1e307, -1e307, 1e9, -1e9, 5e-324, -1.0, None)
+COUNTS = (-1, 0, 19, 2**31 - 1, 2**62, None)
+TEXTS = (
+    "", "x" * 5000, "\0\n\t ", "[a](https://e.example) ![](//e.example/x.png) $x^2$ :red[b] <b>c</b> `d`", "\u202e", None
+)  # fmt: skip
+ABOUT = (None, 0, -1, 10**400, True, 1.5, float("nan"), "", "x" * 10_000, "\n", [], {}, [[]])
+CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def values_of(kind):
+    """Return what a column of this type is filled with."""
+    if pa.types.is_floating(kind):
+        return NUMBERS
+    if pa.types.is_integer(kind):
+        return [value for value in COUNTS if value is None or value < 2 ** (kind.bit_width - 1)]
+    return TEXTS
+
+
+def only_first(table, name, value):
+    """Return the table with another value in the first row of a column."""
+    i = table.column_names.index(name)
+    values = [value, *table[name].to_pylist()[1:]][: len(table)]
+    return table.set_column(i, table.schema[i], pa.array(values, table.schema[i].type))
+
+
+def fields(content, *, every):
+    """Yield fields out of kind: those that name a row, and one of each type; ``every``: all, in the first row, too."""
+    for name in (*TABLES, EFFECTS):
+        schema = read(content, name).schema
+        types = {field.type: field.name for field in reversed(schema) if field.name not in KEYS.get(name, ())}
+        for field in schema if every else [schema.field(each) for each in (*KEYS.get(name, ()), *types.values())]:
+            for value in values_of(field.type):
+                for change in (column, only_first) if every else (column,):
+                    yield (
+                        f"{name}.{field.name} {change.__name__} {str(value)[:20]!r}",
+                        changed(content, name, lambda table: change(table, field.name, value)),  # noqa: B023
+                    )
+            i = schema.get_field_index(field.name)
+            other = pa.string() if pa.types.is_primitive(field.type) else pa.int64()
+            cast = lambda table: table.set_column(i, field.name, pa.nulls(len(table), other))  # noqa: E731, B023
+            yield f"{name}.{field.name} is {other}", changed(content, name, cast)
+            yield f"{name}.{field.name} is not there", changed(content, name, lambda t: t.drop_columns([field.name]))  # noqa: B023
+
+
+def filled(content):
+    """Yield atlases with one value in all columns of its type that name no row, so that most of them are taken."""
+    for values in (NUMBERS, COUNTS, TEXTS):
+        for value in values:
+            for change in (column, only_first):
+                wrong = content
+                for name in (*TABLES, EFFECTS):
+                    wrong = changed(wrong, name, lambda table: fill(table, name, change, value))  # noqa: B023
+                yield f"{change.__name__} {str(value)[:20]!r} everywhere", wrong
+
+
+def fill(table, name, change, value):
+    """Return a table with a value in all columns that can have it."""
+    for field in table.schema:
+        optional = value is not None or pa.types.is_floating(field.type) or field.name in ("target", "pair")
+        if field.name not in KEYS.get(name, ()) and optional and any(value is each for each in values_of(field.type)):
+            table = change(table, field.name, value)
+    return table
+
+
+def rows(content):
+    """Yield tables with rows that are twice there, or not at all."""
+    changes = {
+        "twice": lambda table: pa.concat_tables([table, table]),
+        "the first row twice": lambda table: pa.concat_tables([table, table.slice(0, 1)]),
+        "empty": lambda table: table.slice(0, 0),
+        "one row": lambda table: table.slice(0, 1),
+        "without the first row": lambda table: table.slice(1),
+        "backwards": lambda table: table.take(pa.array(range(len(table) - 1, -1, -1), "int64")),
+    }
+    for name in (*TABLES, EFFECTS):
+        for what, change in changes.items():
+            yield f"{name} {what}", changed(content, name, change)
+    for what, value in {"the same": 0, "far": 9_999}.items():
+        for name in ("layer", "head"):
+            yield f"heads.{name} {what}", changed(content, "heads", lambda t: column(t, name, value))  # noqa: B023
+
+
+def abouts(content):
+    """Yield what a file says of itself, out of kind."""
+    said = json.loads(read(content, "heads").schema.metadata[KEY])
+    for name in said:
+        for value in ABOUT:
+            yield f"about.{name} is {str(value)[:20]!r}", changed(content, "heads", lambda t: t, **{name: value})
+    for depth in (500, 20_000):
+        for deep in (f"{'[' * depth}{']' * depth}", '{"a":' * depth + "1" + "}" * depth):
+            text = json.dumps(said)[:-1] + f', "more": {deep}}}'
+            yield f"about is {depth} deep", changed(content, "heads", lambda t: t, more={KEY: text})  # noqa: B023
+    for text in ("", "1", "[]", "{", "null", '{"schema": NaN}', "\ud800".encode("utf-8", "surrogatepass")):
+        yield f"about is {text!r}", changed(content, "heads", lambda t: t, more={KEY: text})  # noqa: B023
+
+
+def damaged(content):
+    """Yield files that are cut or changed somewhere, in each compression of the zip and of its tables."""
+    chance = random.Random(0)
+    files = tables(content)
+    for method in METHODS:
+        whole = zipped(files, method)
+        for share in (0.2, 0.5, 0.9, 0.999):
+            yield f"zip of method {method} cut at {share}", whole[: int(len(whole) * share)]
+        for at in chance.sample(range(40, len(whole) // 2), 8):
+            yield f"zip of method {method} changed at {at}", whole[:at] + bytes(16) + whole[at + 16 :]
+    for codec in CODECS:
+        sink = io.BytesIO()
+        parquet.write_table(read(content, "examples"), sink, compression=codec)
+        table = sink.getvalue()
+        for at in (*chance.sample(range(4, len(table) - 8), 12), len(table) - 8, len(table) - 5):
+            wrong = table[:at] + bytes(each ^ 255 for each in table[at : at + 4]) + table[at + 4 :]
+            yield f"{codec} changed at {at}", zipped({**files, "examples.parquet": wrong})
+        for share in (0.2, 0.5, 0.9):
+            yield f"{codec} cut at {share}", zipped({**files, "examples.parquet": table[: int(len(table) * share)]})
+    for size in (0, 4, limits.ATLAS_FOOTER, 10**6, 2**31, 2**32 - 1):
+        table = files["heads.parquet"]
+        yield (
+            f"a footer of {size}",
+            zipped({**files, "heads.parquet": table[:-8] + size.to_bytes(4, "little") + b"PAR1"}),
+        )
+    yield "a lying footer", lying_footer(content)
+
+
+def lying_footer(content, n=1_000_000):
+    """Return a small file, a footer of which lists as many columns as Arrow takes: each is a byte, and most of a kB."""
+    schema = b"\x15\x02\x19\x1c\x48\x01a\x15\x00\x00\x16\x00"
+    footer = schema + b"\x19\x1c" + b"\x19\xfc" + varint(n) + bytes(n) + b"\x00"
+    table = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    return zipped({**tables(content), "heads.parquet": table}, zipfile.ZIP_DEFLATED)
+
+
+def varint(number):
+    """Return a number as Thrift writes it, in groups of seven bits."""
+    found = b""
+    while number > 127:
+        found += bytes([number & 127 | 128])
+        number >>= 7
+    return found + bytes([number])
+
+
+def many_offsets(content, n_heads=3_000, n=200_000):
+    """Return a file with as many offsets as rows are allowed, each another one."""
+    heads = grown(read(content, "heads"), n_heads)
+    place = {name: heads[name].take(pa.array([i % n_heads for i in range(n)])) for name in ("stack", "layer", "head")}
+    numbers = {"offset": pa.array(range(n), "int32"), "weight": pa.array([0.5] * n), "cells": pa.array([1] * n)}
+    schema = read(content, "offsets").schema
+    offsets = pa.table([{**place, **numbers}[name] for name in schema.names], schema)
+    grown_file = changed(content, "heads", lambda _: heads)
+    return changed(grown_file, "offsets", lambda _: offsets)
+
+
+def grown(heads, n_layers, n_heads=1):
+    """Return the table of so many heads, each like the first one."""
+    many = heads.take(pa.array([0] * (n_layers * n_heads)))
+    for name, values in {
+        "layer": [layer for layer in range(n_layers) for _ in range(n_heads)],
+        "head": [*range(n_heads)] * n_layers,
+    }.items():
+        i = many.column_names.index(name)
+        many = many.set_column(i, many.schema[i], pa.array(values, many.schema[i].type))
+    return many
+
+
+def read(content, name):
+    """Return a table of a file."""
+    return parquet.read_table(io.BytesIO(tables(content)[f"{name}.parquet"]))
+
+
+def hostile(content, *, every=False):
+    """Yield (what is wrong, file) of all that are refused or drawn."""
+    yield from fields(content, every=every)
+    yield from filled(content)
+    yield from rows(content)
+    yield from abouts(content)
+    yield from damaged(content)
+    for n_layers, n_heads in ((3_000, 1), (1, 3_000), (50, 60)):
+        heads = read(content, "heads")
+        shape = changed(content, "heads", lambda _: grown(heads, n_layers, n_heads))  # noqa: B023
+        yield f"{n_layers} layers of {n_heads} heads", shape

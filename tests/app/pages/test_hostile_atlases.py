@@ -1,0 +1,84 @@
+"""What somebody made to do harm is refused with a sentence, or every view of it is drawn, in a bounded message."""
+
+import pytest
+
+from tests.analysis.atlas import hostile
+from tests.support import tiny_gpt
+from visformer.analysis.atlas import Atlas, build, pack
+from visformer.app.session import atlases
+from visformer.errors import DataError
+
+VIEWS = (
+    {"atlas_view": "two"},
+    *({"atlas_view": "heads", "atlas_chart": chart} for chart in ("texts", "distance", "statistics")),
+)
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """A valid atlas, as a file."""
+    path = tmp_path_factory.mktemp("atlas")
+    (path / "texts.txt").write_text("I went to school\nShe likes the river\nI like the school\n")
+    build(tiny_gpt(), str(path / "texts.txt"), path / "out", effects=2)
+    return pack(path / "out")
+
+
+@pytest.fixture
+def view(new_app, monkeypatch):
+    """Draw every view of an atlas as the visitor's own; return the bytes of each."""
+    shown = {}
+    monkeypatch.setattr(atlases, "names", lambda: (atlases.OWN, "mini-gpt"))
+    one = atlases.atlas
+    monkeypatch.setattr(atlases, "atlas", lambda name: shown["atlas"] if name == atlases.OWN else one(name))
+    apps = []
+
+    def draw(atlas, what):
+        shown["atlas"] = atlas
+        if not apps:
+            apps.extend(new_app(page="measure/atlas", atlas_atlas=atlases.OWN, **link) for link in VIEWS)
+        for app in apps:
+            app.run()
+            assert not app.exception, (what, app.exception)
+        return [sent(app) for app in apps]
+
+    return draw
+
+
+def sent(app):
+    """Return the bytes of what a run sent to the browser."""
+    return sum(len(node.proto.SerializeToString()) for node in elements(app._tree) if hasattr(node.proto, "DESCRIPTOR"))
+
+
+def elements(node):
+    """Yield the elements below a block of a page."""
+    for child in node.children.values():
+        if hasattr(child, "children"):
+            yield from elements(child)
+        else:
+            yield child
+
+
+def taken(every):
+    """Yield what is wrong and the atlas of each file that is not refused."""
+    for what, file in every:
+        try:
+            yield what, Atlas.unpack(file)
+        except DataError as error:
+            assert str(error), what
+
+
+def test_it_is_refused_with_a_sentence_or_taken(content):
+    found = {what for what, _ in taken(hostile.hostile(content))}
+    twice = {each for each in found if each.endswith(" twice")}
+    assert twice == {"broken twice", "broken the first row twice"}, "rows without a name can be alike"
+
+
+def test_every_view_of_what_is_taken_is_drawn(content, view):
+    for what, atlas in taken(hostile.filled(content)):
+        view(atlas, what)
+
+
+@pytest.mark.full
+def test_every_view_of_every_atlas_that_is_taken_is_drawn(content, view):
+    for what, atlas in taken(hostile.hostile(content, every=True)):
+        view(atlas, what)
