@@ -1,5 +1,7 @@
 """What somebody made to do harm is refused with a sentence, or every view of it is drawn, in a bounded message."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analysis.atlas import hostile
@@ -7,6 +9,7 @@ from tests.support import tiny_gpt
 from visformer.analysis.atlas import Atlas, build, pack
 from visformer.app.session import atlases
 from visformer.errors import DataError
+from visformer.system import limits
 
 VIEWS = (
     {"atlas_view": "two"},
@@ -76,6 +79,23 @@ def test_it_is_refused_with_a_sentence_or_taken(content):
 def test_every_view_of_what_is_taken_is_drawn(content, view):
     for what, atlas in taken(hostile.filled(content)):
         view(atlas, what)
+
+
+def test_what_a_page_sends_of_an_atlas_is_bounded(content, view):
+    for n_layers, n_heads in ((limits.ATLAS_HEADS, 1), (1, limits.ATLAS_HEADS), (50, limits.ATLAS_HEADS // 50)):
+        large = Atlas.unpack(hostile.grown(content, n_layers, n_heads))
+        assert max(view(large, (n_layers, n_heads))) < 400_000
+    texts = ("query_token", "key_token", "text", "target", "pair")
+    long = Atlas.unpack(content)
+    examples = long.examples.assign(**dict.fromkeys(texts, "x" * 1_000_000))
+    assert max(view(replace(long, examples=examples), "long texts")) < 400_000
+
+
+def test_a_map_with_holes_is_refused(content):
+    large = hostile.grown(content, 100)
+    for head in (1, 9_999):
+        with pytest.raises(DataError, match="is no atlas, or damaged"):
+            Atlas.unpack(hostile.changed(large, "heads", lambda table: hostile.column(table, "head", head)))  # noqa: B023
 
 
 @pytest.mark.full

@@ -153,13 +153,11 @@ def _offsets(atlas: "Atlas") -> NDArray[np.float64]:
     import pandas as pd
 
     table = atlas.offsets[atlas.offsets["offset"].abs() <= OFFSETS]  # first: no array is wider, whatever the table has
-    table = table.assign(mass=atlas.offsets["weight"] * atlas.offsets["cells"])
     heads, rows = (pd.MultiIndex.from_frame(each[_PLACE]) for each in (atlas.heads, table))
-    at = heads.get_indexer(rows)
-    found = np.zeros((len(heads), 2 * OFFSETS + 1))
-    found[at[at >= 0], table["offset"].to_numpy()[at >= 0] + OFFSETS] = table["mass"].to_numpy()[at >= 0]
+    found = np.zeros((len(heads) + 1, 2 * OFFSETS + 1))  # the last row is of heads that are not there
+    found[heads.get_indexer(rows), table["offset"] + OFFSETS] = table["weight"] * table["cells"]
     with np.errstate(invalid="ignore"):
-        return found / found.sum(axis=1, keepdims=True)
+        return found[:-1] / found[:-1].sum(axis=1, keepdims=True)
 
 
 def _require(atlas: "Atlas", stack: str, layer: int, head: int) -> None:
