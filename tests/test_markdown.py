@@ -44,6 +44,22 @@ HARMLESS = frozenset(("int", "float", "bool", "Message"))
 FUNCTION = (ast.FunctionDef, ast.Lambda)
 
 
+def parts_of(node):
+    """Return what an expression is made of; None: it cannot be told."""
+    match node:
+        case None | ast.Constant() | ast.Compare():
+            return []
+        case ast.IfExp(body=one, orelse=other):
+            return [one, other]
+        case ast.BoolOp(values=each) | ast.List(elts=each) | ast.Tuple(elts=each) | ast.Dict(values=each):
+            return each
+        case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each) | ast.Lambda(body=each):
+            return [each]
+        case ast.DictComp(value=each) | ast.Starred(value=each) | ast.Subscript(value=each):
+            return [each]
+    return None
+
+
 class Walk:
     """What reaches Markdown in files, given as the tree of each by its path."""
 
@@ -117,31 +133,20 @@ class Walk:
 
     def _is_ours(self, node):
         match node:
-            case None | ast.Constant() | ast.Compare():
-                return True
-            case ast.JoinedStr(values=values):
-                values = (each for each in values if isinstance(each, ast.FormattedValue))
-                return all(each.format_spec is not None or self.is_ours(each.value) for each in values)
-            case ast.IfExp(body=one, orelse=other):
-                return self.is_ours(one) and self.is_ours(other)
-            case ast.BoolOp(values=each) | ast.List(elts=each) | ast.Tuple(elts=each) | ast.Dict(values=each):
-                return all(map(self.is_ours, each))
-            case ast.BinOp(left=left, right=right):  # a number plus one is a number
-                one = any(isinstance(each, ast.Constant) and not isinstance(each.value, str) for each in (left, right))
-                return one or (self.is_ours(left) and self.is_ours(right))
-            case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each) | ast.Lambda(body=each):
-                return self.is_ours(each)
-            case ast.DictComp(value=each) | ast.Starred(value=each) | ast.Subscript(value=each):
-                return self.is_ours(each)
-            case ast.Attribute(value=each, attr="__getitem__"):
-                return self.is_ours(each)
-            case ast.Attribute(attr=name):  # a constant that another file declares
-                return name.isupper()
             case ast.Name():
                 return self.is_our_name(node)
             case ast.Call():
                 return self.is_our_call(node)
-        return False
+            case ast.Attribute(value=each, attr=name):  # or a constant that another file declares
+                return self.is_ours(each) if name == "__getitem__" else name.isupper()
+            case ast.JoinedStr(values=values):
+                values = (each for each in values if isinstance(each, ast.FormattedValue))
+                return all(each.format_spec is not None or self.is_ours(each.value) for each in values)
+            case ast.BinOp(left=left, right=right):  # a number plus one is a number
+                one = any(isinstance(each, ast.Constant) and not isinstance(each.value, str) for each in (left, right))
+                return one or (self.is_ours(left) and self.is_ours(right))
+        parts = parts_of(node)
+        return parts is not None and all(map(self.is_ours, parts))
 
     def is_our_call(self, node):
         """Whether what a call returns is ours: a message, what `plain` returns, a number, or a function of ours."""
@@ -209,7 +214,7 @@ class Walk:
         return node
 
     def is_our_name(self, node):
-        """Whether all that a name is set to is ours; the arguments of a parameter are asked about where it is called."""
+        """Whether all that a name is set to is ours; a parameter's arguments are asked about at its calls."""
         scope = node
         while scope in self.above:
             scope = self.scope(scope)

@@ -36,9 +36,7 @@ def test_a_process_that_ends_gets_a_sentence(call, capfd):
     assert "no number" not in capfd.readouterr().err, "the server's log quotes no file"
 
 
-@pytest.mark.parametrize(
-    ("kind", "most"), [("AS", limits.UPLOAD_MEMORY), ("CPU", limits.WORK_SECONDS), ("CORE", 0)]
-)
+@pytest.mark.parametrize(("kind", "most"), [("AS", limits.UPLOAD_MEMORY), ("CPU", limits.WORK_SECONDS), ("CORE", 0)])
 def test_its_limits_are_set_for_good(kind, most):
     assert confined("mine.zip", resource.getrlimit, getattr(resource, f"RLIMIT_{kind}")) == (most, most)
     assert resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) != (most, most) or kind == "CORE", "not here"

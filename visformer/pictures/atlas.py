@@ -181,7 +181,8 @@ def _spread(numbers: "pd.Series[float]") -> list[float]:
     """Return the numbers or, of many, as many as are drawn, in even steps from the lowest to the highest."""
     if len(numbers) > limits.ATLAS_BESIDE:
         numbers = numbers.sort_values().iloc[np.linspace(0, len(numbers) - 1, limits.ATLAS_BESIDE).astype(int)]
-    return numbers.tolist()
+    found: list[float] = numbers.tolist()
+    return found
 
 
 def _statistics(setting: Setting) -> Any:

@@ -313,7 +313,7 @@ ATLAS_ROWS = limit(200_000, "rows", N_("Rows of such a table"), N_("64 positions
 ATLAS_HEADS = limit(3_000, "heads", N_("Heads of such an atlas"), N_("twice those of the largest GPT-2"))
 ATLAS_NUMBER = limit(
     10**9, "", N_("Largest number in such an atlas"),
-    N_("either sign; shares, nats and positions are smaller, and no sum or square overflows; counts may have 15 digits"),
+    N_("of either sign, so that no sum or square overflows; counts may have 15 digits"),
 )
 ATLAS_BESIDE = limit(
     500, "heads", N_("Other heads drawn beside one of an atlas"),
@@ -321,7 +321,7 @@ ATLAS_BESIDE = limit(
 )
 UPLOAD_MEMORY = limit(
     800_000_000, "bytes", N_("Memory of the process that reads an atlas"),
-    N_("address space: libraries take 490 MB of it and fill a quarter; the process ends once the file is read"),
+    N_("address space: libraries take 490 MB of it and fill a quarter; the process ends with the file"),
 )
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------

@@ -15,9 +15,8 @@ from visformer.system import limits
 
 NUMBERS = (float("nan"), float("inf"), -float("inf"), 1e307, -1e307, 1e9, -1e9, 5e-324, -1.0, None)
 COUNTS = (-1, 0, 19, 2**31 - 1, 2**62, None)
-TEXTS = (
-    "", "x" * 5000, "\0\n\t ", "[a](https://e.example) ![](//e.example/x.png) $x^2$ :red[b] <b>c</b> `d`", "\u202e", None
-)  # fmt: skip
+MARKDOWN = "[a](https://e.example) ![](//e.example/x.png) $x^2$ :red[b] <b>c</b> `d`"
+TEXTS = ("", "x" * 5000, "\0\n\t ", MARKDOWN, "\u202e", None)
 ABOUT = (None, 0, -1, 10**400, True, 1.5, float("nan"), "", "x" * 10_000, "\n", [], {}, [[]])
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -59,7 +58,7 @@ def fields(content, *, every):
 
 
 def filled(content, *, every=False):
-    """Yield atlases with one value in all columns of its type that name no row: most are taken; ``every``: see above."""
+    """Yield atlases with one value in all columns of its type that name no row: most are taken."""
     for values in (NUMBERS, COUNTS, TEXTS):
         for value in values:
             for change in (column, only_first) if every else (column,):
@@ -105,9 +104,9 @@ def abouts(content):
     for depth in (500, 20_000):
         for deep in (f"{'[' * depth}{']' * depth}", '{"a":' * depth + "1" + "}" * depth):
             text = json.dumps(said)[:-1] + f', "more": {deep}}}'
-            yield f"about is {depth} deep", changed(content, "heads", lambda t: t, more={KEY: text})  # noqa: B023
+            yield f"about is {depth} deep", changed(content, "heads", lambda t: t, more={KEY: text})
     for text in ("", "1", "[]", "{", "null", '{"schema": NaN}', "\ud800".encode("utf-8", "surrogatepass")):
-        yield f"about is {text!r}", changed(content, "heads", lambda t: t, more={KEY: text})  # noqa: B023
+        yield f"about is {text!r}", changed(content, "heads", lambda t: t, more={KEY: text})
 
 
 def damaged(content):

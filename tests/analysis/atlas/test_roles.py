@@ -67,7 +67,9 @@ def test_a_head_is_most_like_its_copy_and_says_what_differs(atlas):
 def test_no_array_is_wider_than_the_offsets_that_are_compared(atlas):
     """A table can name any offsets, each once: they would be columns."""
     stack, n = "decoder.self_attn", 200_000
-    far = pd.DataFrame({"stack": stack, "layer": 0, "head": 0, "offset": range(100, 100 + n), "weight": 0.5, "cells": 1})
+    far = pd.DataFrame(
+        {"stack": stack, "layer": 0, "head": 0, "offset": range(100, 100 + n), "weight": 0.5, "cells": 1}
+    )
     wide = replace(atlas, offsets=pd.concat([atlas.offsets, far]))
     tracemalloc.start()
     try:

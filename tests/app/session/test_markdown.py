@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from visformer.app.session.markdown import plain
 from tests.app.support import unescaped
+from visformer.app.session.markdown import plain
 
 
 @pytest.mark.parametrize(

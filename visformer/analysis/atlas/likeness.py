@@ -157,7 +157,8 @@ def _offsets(atlas: "Atlas") -> NDArray[np.float64]:
     found = np.zeros((len(heads) + 1, 2 * OFFSETS + 1))  # the last row is of heads that are not there
     found[heads.get_indexer(rows), table["offset"] + OFFSETS] = table["weight"] * table["cells"]
     with np.errstate(invalid="ignore"):
-        return found[:-1] / found[:-1].sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = found[:-1] / found[:-1].sum(axis=1, keepdims=True)
+    return shares
 
 
 def _require(atlas: "Atlas", stack: str, layer: int, head: int) -> None:
