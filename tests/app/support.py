@@ -127,7 +127,7 @@ def shows_something(app):
 
 
 def button(app, label):
-    (found,) = [button for button in app.button if button.label == label]
+    (found,) = [button for button in app.button if unescaped(button.label) == label]
     return found
 
 

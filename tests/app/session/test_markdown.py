@@ -25,5 +25,10 @@ def test_no_address_becomes_a_link_by_itself():
     assert plain("awww so") == "awww so"
 
 
+@pytest.mark.parametrize("sign", ["->", "<-", "--", ">=", "<=", "~="])
+def test_no_sign_is_replaced_by_another(sign):
+    assert "\u2060" in plain(sign) and unescaped(plain(sign)) == sign
+
+
 def test_a_text_has_one_line():
     assert plain("a\n\n    b\t") == "a b"
