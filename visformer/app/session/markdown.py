@@ -5,7 +5,7 @@ import re
 _JOINED = "\u2060"  # invisible, and no part of a word
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _STARTS = re.compile(r"(:|@|www(?=\\\.)|[-<>~](?=\\[-=>]))", re.IGNORECASE)
-"""Of what escaping does not end: :icons:, links and addresses without brackets, and signs such as -> that are replaced."""
+"""What escaping does not end: :icons:, links and addresses without brackets, and signs such as -> that are replaced."""
 
 
 def plain(text: object) -> str:
