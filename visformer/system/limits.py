@@ -303,7 +303,7 @@ ATLAS_BYTES = limit(
 )
 ATLAS_DECODED = limit(
     32_000_000, "bytes", N_("Size of its tables once they are decoded"),
-    N_("together: a hundred times those of 144 heads; no more is kept in memory"),
+    N_("together: those of 3,000 heads like the bundled ones; no more is kept in memory"),
 )
 ATLAS_FOOTER = limit(
     64_000, "bytes", N_("Size of what such a table says of itself"),
