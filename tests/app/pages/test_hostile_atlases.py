@@ -1,5 +1,6 @@
 """What somebody made to do harm is refused with a sentence, or every view of it is drawn, in a bounded message."""
 
+import zipfile
 from contextlib import suppress
 from dataclasses import replace
 
@@ -95,6 +96,13 @@ def test_a_map_with_holes_is_refused(content):
     for head in (1, 9_999):
         with pytest.raises(DataError, match="is no atlas, or damaged"):
             Atlas.unpack(hostile.changed(large, "heads", lambda table: hostile.column(table, "head", head)))  # noqa: B023
+
+
+def test_a_file_that_lies_about_its_columns_or_packs_them_unusually_is_refused_before_it_is_unpacked(content):
+    with pytest.raises(DataError, match=r"heads.parquet is larger than 64,000"):
+        Atlas.unpack(hostile.lying_footer(content))
+    with pytest.raises(DataError, match="is no atlas, or damaged"):
+        Atlas.unpack(hostile.zipped(hostile.tables(content), zipfile.ZIP_LZMA))
 
 
 @pytest.mark.full

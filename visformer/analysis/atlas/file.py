@@ -139,8 +139,8 @@ def _table(name: str, packed: bytes, before: int) -> "pyarrow.Table":
             raise ValueError("other rows than it says")
         _limit(sum(rows), limits.ATLAS_ROWS, called)
         width = sum(field.type.bit_width // 8 for field in wanted if field.name not in texts)
-        said_size = max(sum(rows) * width, *(group.total_byte_size for group in groups), 0)
-        _limit(before + said_size, limits.ATLAS_DECODED, called)
+        said_size = sum(max(0, group.total_byte_size) for group in groups)
+        _limit(before + max(said_size, sum(rows) * width), limits.ATLAS_DECODED, called)
         known = file.metadata
     with parquet.ParquetFile(pa.BufferReader(packed), metadata=known, read_dictionary=texts) as file:
         table = file.read(use_threads=False)
@@ -180,8 +180,7 @@ def _checked(found: Tables, name: str) -> Tables:
             raise ValueError("of other heads")
     if min(heads["texts"].to_pylist()) < 1:
         raise ValueError("no texts")
-    if all(heads[measure.name].null_count == len(heads) or np.isnan(heads[measure.name].to_numpy()).all()
-           for measure in MEASURES):  # fmt: skip
+    if all(np.isnan(heads[measure.name].to_numpy()).all() for measure in MEASURES):
         raise ValueError("no numbers")
     return found
 
