@@ -4,6 +4,7 @@ import io
 import json
 import random
 import zipfile
+from functools import partial
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -31,49 +32,43 @@ def values_of(kind):
     return TEXTS
 
 
-def only_first(table, name, value):
-    """Return the table with another value in the first row of a column."""
-    i = table.column_names.index(name)
-    values = [value, *table[name].to_pylist()[1:]][: len(table)]
-    return table.set_column(i, table.schema[i], pa.array(values, table.schema[i].type))
-
-
-def fields(content, *, every):
-    """Yield fields out of kind: those that name a row, and one of each type; ``every``: all, in the first row, too."""
+def fields(content):
+    """Yield fields out of kind: those that name a row, and one of each type."""
     for name in (*TABLES, EFFECTS):
         schema = read(content, name).schema
         types = {field.type: field.name for field in reversed(schema) if field.name not in KEYS.get(name, ())}
-        for field in schema if every else [schema.field(each) for each in (*KEYS.get(name, ()), *types.values())]:
-            for value in values_of(field.type):
-                for change in (column, only_first) if every else (column,):
-                    yield (
-                        f"{name}.{field.name} {change.__name__} {str(value)[:20]!r}",
-                        changed(content, name, lambda table: change(table, field.name, value)),  # noqa: B023
-                    )
-            i = schema.get_field_index(field.name)
-            other = pa.string() if pa.types.is_primitive(field.type) else pa.int64()
-            cast = lambda table: table.set_column(i, field.name, pa.nulls(len(table), other))  # noqa: E731, B023
-            yield f"{name}.{field.name} is {other}", changed(content, name, cast)
-            yield f"{name}.{field.name} is not there", changed(content, name, lambda t: t.drop_columns([field.name]))  # noqa: B023
+        for field in (*KEYS.get(name, ()), *types.values()):
+            kind = schema.field(field).type
+            for value in values_of(kind):
+                what = f"{name}.{field} {str(value)[:20]!r}"
+                yield what, changed(content, name, partial(column, name=field, value=value))
+            other = pa.string() if pa.types.is_primitive(kind) else pa.int64()
+            cast = partial(retyped, name=field, kind=other)
+            yield f"{name}.{field} is {other}", changed(content, name, cast)
+            yield f"{name}.{field} is not there", changed(content, name, partial(pa.Table.drop_columns, columns=field))
 
 
-def filled(content, *, every=False):
+def retyped(table, name, kind):
+    """Return the table with a column of another type, without values."""
+    return table.set_column(table.column_names.index(name), name, pa.nulls(len(table), kind))
+
+
+def filled(content):
     """Yield atlases with one value in all columns of its type that name no row: most are taken."""
     for values in (NUMBERS, COUNTS, TEXTS):
         for value in values:
-            for change in (column, only_first) if every else (column,):
-                wrong = content
-                for name in (*TABLES, EFFECTS):
-                    wrong = changed(wrong, name, lambda table: fill(table, name, change, value))  # noqa: B023
-                yield f"{change.__name__} {str(value)[:20]!r} everywhere", wrong
+            wrong = content
+            for name in (*TABLES, EFFECTS):
+                wrong = changed(wrong, name, partial(fill, name=name, value=value))
+            yield f"{str(value)[:20]!r} everywhere", wrong
 
 
-def fill(table, name, change, value):
+def fill(table, name, value):
     """Return a table with a value in all columns that can have it."""
     for field in table.schema:
         optional = value is not None or pa.types.is_floating(field.type) or field.name in ("target", "pair")
         if field.name not in KEYS.get(name, ()) and optional and any(value is each for each in values_of(field.type)):
-            table = change(table, field.name, value)
+            table = column(table, field.name, value)
     return table
 
 
@@ -184,10 +179,10 @@ def read(content, name):
     return parquet.read_table(io.BytesIO(tables(content)[f"{name}.parquet"]))
 
 
-def hostile(content, *, every=False):
+def hostile(content):
     """Yield (what is wrong, file) of all that are refused or drawn."""
-    yield from fields(content, every=every)
-    yield from filled(content, every=every)
+    yield from fields(content)
+    yield from filled(content)
     yield from rows(content)
     yield from abouts(content)
     yield from damaged(content)
