@@ -4,6 +4,7 @@ import streamlit as st
 
 from visformer.app.pages import compare
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls, formula_box, unavailable
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.pictures.compare import PAGE
@@ -27,7 +28,7 @@ if trace is not None:
             compare.boxes_of(view, setting)
         compare.show(view, setting)
     except TraceError as error:
-        st.info(error.localized(_))
+        st.info(plain(error.localized(_)))
         unavailable.elsewhere()
     except VisformerError as error:
         st.text(error.localized(_))

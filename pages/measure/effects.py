@@ -4,6 +4,7 @@ import streamlit as st
 
 from visformer.app.pages import effects
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls, formula_box, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures.effects import METHODS, PAGE
@@ -61,7 +62,7 @@ if trace is not None:
         try:
             DRAW[view.view](trace, bar)
         except VisformerError as error:  # such as a model whose weights cannot be changed
-            st.info(error.localized(_))
+            st.info(plain(error.localized(_)))
         st.caption(_(LIMITS))
     else:
         unavailable.say(NO_LOGITS)

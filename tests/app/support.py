@@ -51,7 +51,12 @@ def texts(app, start=""):
 
 
 def captions(app, start=""):
-    return [caption.value for caption in app.caption if caption.value.startswith(start)]
+    return [text for text in (unescaped(caption.value) for caption in app.caption) if text.startswith(start)]
+
+
+def unescaped(markdown):
+    """Return the text that is seen of Markdown with what :func:`visformer.app.session.markdown.plain` returned."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown).replace("\u2060", "")
 
 
 def badges(app):
@@ -122,7 +127,7 @@ def shows_something(app):
 
 
 def button(app, label):
-    (found,) = [button for button in app.button if button.label == label]
+    (found,) = [button for button in app.button if unescaped(button.label) == label]
     return found
 
 

@@ -10,6 +10,7 @@ from visformer.analysis.atlas import Atlas, distances, histogram, roles
 from visformer.errors import DataError, VisformerError
 from visformer.pictures.atlas import HEAD, HEADS, TWO, of_head, second
 from visformer.pictures.registry.setting import Source
+from visformer.system import limits
 
 PLACE = {"stack": "decoder.self_attn", "layer": 0, "head": 2}
 
@@ -84,6 +85,24 @@ def test_whatever_a_histogram_says_it_is_drawn(mean, count):
     table = atlas.histograms.assign(mean=mean, **{name: count for name in atlas.histograms if name.startswith("bin_")})
     source = Source(atlas=lambda _name: replace(atlas, histograms=table), atlases=("own",))
     assert HEAD.make(source, {"chart": "texts", "statistic": "first", **PLACE}).to_json()
+
+
+def test_an_atlas_without_effects_has_an_empty_map_beside_one_with_them():
+    one = Atlas.bundled("mini-gpt")
+    found = {"a": one, "b": replace(one, effects=None)}
+    columns = TWO.make(Source(atlas=found.__getitem__, atlases=("a", "b")), {"statistic": "effect"})
+    a, b, moved = (panel for column in columns for panel in column)
+    assert np.isfinite(a.values).all() and np.isnan(b.values).all() and np.isnan(moved.values).all()
+    empty = {"a": replace(one, effects=one.effects.iloc[:0])}
+    with pytest.raises(VisformerError, match="statistic is 'effect'"):
+        HEADS.make(Source(atlas=empty.__getitem__, atlases=("a",)), {"statistic": "effect"})
+
+
+def test_of_many_other_heads_some_are_drawn_in_even_steps(monkeypatch):
+    monkeypatch.setattr(limits, "ATLAS_BESIDE", 5)
+    others = of_head(HEAD.setting(Source(), {"atlas": "mini-gpt", **PLACE})).set_index("statistic")["others"]["first"]
+    every = sorted(Atlas.bundled("mini-gpt").heads.query("not (layer == 0 and head == 2)")["first"])
+    assert others == [every[i] for i in (0, 5, 11, 16, 22)]
 
 
 def test_two_atlases_have_one_scale_and_a_difference_where_their_heads_are_the_same():

@@ -406,6 +406,8 @@ def test_what_is_known_of_heads_is_sent_with_those_that_the_trace_has():
         labels=(
             ("encoder.self_attn", 0, 1, "Positional head", 0.5, "found"),
             ("decoder.self_attn", 0, 0, "x", 1.0, "y"),
+            ("encoder.self_attn", 9, 0, "of an atlas of another model", 1.0, "y"),
+            ("encoder.self_attn", 0, 9, "of an atlas of another model", 1.0, "y"),
         ),
     )
     header, _ = read_message(pack(trace, notes=notes))

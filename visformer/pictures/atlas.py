@@ -27,6 +27,7 @@ from visformer.pictures.registry.options import Choice, Number, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import STACK
 from visformer.pictures.registry.setting import Setting
+from visformer.system import limits
 from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def of_head(setting: Setting) -> "pd.DataFrame":
 
     Returns:
         One row for each statistic that the atlas has of it: statistic, value, sd (of the texts' own means), others (a
-        list of the other heads of the same attention).
+        list of the other heads of the same attention, see ATLAS_BESIDE).
     """
     import pandas as pd
 
@@ -168,12 +169,20 @@ def of_head(setting: Setting) -> "pd.DataFrame":
             name,
             float(own[name].iloc[0]),
             float(own[f"{name}_sd"].iloc[0]),
-            beside.drop(own.index)[name].dropna().tolist(),
+            _spread(beside.drop(own.index)[name].dropna()),
         )
         for name in SHARES
         if own[name].notna().all()
     ]
     return pd.DataFrame(rows, columns=["statistic", "value", "sd", "others"])
+
+
+def _spread(numbers: "pd.Series[float]") -> list[float]:
+    """Return the numbers or, of many, as many as are drawn, in even steps from the lowest to the highest."""
+    if len(numbers) > limits.ATLAS_BESIDE:
+        numbers = numbers.sort_values().iloc[np.linspace(0, len(numbers) - 1, limits.ATLAS_BESIDE).astype(int)]
+    found: list[float] = numbers.tolist()
+    return found
 
 
 def _statistics(setting: Setting) -> Any:
@@ -274,11 +283,7 @@ def _known(setting: Setting) -> Mapping[str, str]:
     if "atlas" not in setting:
         return STATISTICS
     atlas = _chosen(setting)
-    return {
-        name: label
-        for name, label in STATISTICS.items()
-        if (atlas.effects is not None if name == "effect" else atlas.heads[name].notna().any())
-    }
+    return {name: label for name, label in STATISTICS.items() if values(atlas, name).notna().any()}
 
 
 def _end(setting: Setting, *, top: bool) -> float:

@@ -308,10 +308,27 @@ ATLAS_BYTES = limit(
     N_("compressed; those of 72 heads have 180 kB together, and an upload has a limit of its own"),
 )
 ATLAS_DECODED = limit(
-    32_000_000, "bytes", N_("Size of such a table once it is decoded"), N_("a hundred times that of 144 heads")
+    32_000_000, "bytes", N_("Size of its tables once they are decoded"),
+    N_("together: those of 3,000 heads like the bundled ones; no more is kept in memory"),
+)
+ATLAS_FOOTER = limit(
+    64_000, "bytes", N_("Size of what such a table says of itself"),
+    N_("its columns and sizes, which are decoded before anything is known: four times those of the widest table"),
 )
 ATLAS_ROWS = limit(200_000, "rows", N_("Rows of such a table"), N_("64 positions of 3,000 heads"))
 ATLAS_HEADS = limit(3_000, "heads", N_("Heads of such an atlas"), N_("twice those of the largest GPT-2"))
+ATLAS_NUMBER = limit(
+    10**9, "", N_("Largest number in such an atlas"),
+    N_("of either sign, so that no sum or square overflows; counts may have 15 digits"),
+)
+ATLAS_BESIDE = limit(
+    500, "heads", N_("Other heads drawn beside one of an atlas"),
+    N_("of each statistic; of more, as many in even steps from the lowest to the highest"),
+)
+UPLOAD_MEMORY = limit(
+    800_000_000, "bytes", N_("Memory of the process that reads an atlas"),
+    N_("address space: libraries take 490 MB of it and fill a quarter; the process ends with the file"),
+)
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
 

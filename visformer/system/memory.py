@@ -9,7 +9,7 @@ import errno
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from visformer.errors import N_, ShortageError
@@ -29,6 +29,12 @@ def keep_freed_memory() -> bool:
     if mallopt is None:
         return False
     return all(mallopt(option, limits.FREED_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
+
+
+def go_first() -> None:
+    """Let Linux kill this process before the server with everybody's pages when memory runs out (proc(5))."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("500")
 
 
 _MESSAGES = (

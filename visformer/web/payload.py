@@ -73,7 +73,7 @@ class HeadNotes:
         labels = [
             {"layer": layer, "head": head, "label": label, "score": score, "about": about}
             for name, layer, head, label, score, about in self.labels
-            if name == stack["name"]
+            if name == stack["name"] and layer in layers and head < n_heads
         ]
         if labels:
             stack["labels"] = labels

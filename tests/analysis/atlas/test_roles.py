@@ -1,5 +1,6 @@
 """Roles, profiles and differences of heads, by hand on small tables and with planted heads."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,23 @@ def test_a_head_is_most_like_its_copy_and_says_what_differs(atlas):
         assert 1 - row.similarity == pytest.approx(max(differs.values()))
         assert differs[row.differs] == pytest.approx(max(differs.values()))
     assert found["similarity"].is_monotonic_decreasing and found["similarity"].between(0, 1).all()
+
+
+def test_no_array_is_wider_than_the_offsets_that_are_compared(atlas):
+    """A table can name any offsets, each once: they would be columns."""
+    stack, n = "decoder.self_attn", 200_000
+    far = pd.DataFrame(
+        {"stack": stack, "layer": 0, "head": 0, "offset": range(100, 100 + n), "weight": 0.5, "cells": 1}
+    )
+    wide = replace(atlas, offsets=pd.concat([atlas.offsets, far]))
+    tracemalloc.start()
+    try:
+        found = similar_heads(wide, stack, *PREVIOUS)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    pd.testing.assert_frame_equal(found, similar_heads(atlas, stack, *PREVIOUS))
+    assert peak < 100 * n, "a few numbers for each row of the table, not a row of them for each head"
 
 
 def test_differences_have_the_interval_of_two_means(atlas):

@@ -23,8 +23,11 @@ from visformer.adapters.bundled import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
 from visformer.app.pages import atlas as page
 from visformer.app.session import atlases, boxes
+from visformer.app.session.markdown import plain
 from visformer.pictures import atlas as pictures
 from visformer.pictures.registry.setting import Source
+from visformer.system import limits
+from visformer.system.confined import confined
 from visformer.web.panels import Click
 
 CROSS = {"stack": "cross", "layer": "3", "head": "2"}
@@ -165,6 +168,21 @@ def test_a_file_that_is_no_atlas_gets_a_sentence(new_app, content):
     app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", content)
     assert texts(app, "atlas.zip is no atlas, or damaged")
     assert count(app) == 72, "what was there stays"
+
+
+def test_a_file_that_takes_too_much_memory_gets_a_sentence(new_app, own, monkeypatch):
+    monkeypatch.setattr(atlases, "confined", lambda name, work, content: confined(name, bytes, limits.UPLOAD_MEMORY))
+    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", pack(own))
+    assert texts(app, "atlas.zip cannot be read with 800 MB of memory in 30 seconds: open a smaller file.")
+    assert count(app) == 72, "what was there stays"
+
+
+def test_the_name_of_a_model_is_text(new_app):
+    name = "[a](https://e.example) $x$ :red[b] www.e.example"
+    content = changed((folder_of("mini-gpt") / "atlas-6.zip").read_bytes(), "heads", lambda table: table, model=name)
+    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", content)
+    (told,) = [caption.value for caption in app.caption if " texts of " in caption.value]
+    assert plain(name) in told and name not in told
 
 
 def test_an_operators_atlases_are_offered(new_app, own, tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ from tests.app.support import (
     picture_components,
     shows_something,
     texts,
+    unescaped,
 )
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.app.session import boxes
@@ -84,7 +85,7 @@ def trace_of(app):
 
 
 def infos(app):
-    return [info.value for info in app.info]
+    return [unescaped(info.value) for info in app.info]
 
 
 def shows_something_or_explains(app):

@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchmarks.messages import read_message
 from tests import pseudo
+from tests.app.support import unescaped
 from visformer.app.session import boxes
 
 TEXT_FIELDS = frozenset(("label", "help", "body", "content", "placeholder", "options", "text"))
@@ -52,7 +53,7 @@ def texts_of_message(message, fields=TEXT_FIELDS):
     for field, value in message.ListFields():
         values = value if field.is_repeated else [value]
         if field.type == field.TYPE_STRING and field.name in fields:
-            yield from values
+            yield from map(unescaped, values)
         elif field.type == field.TYPE_MESSAGE:
             for inner in values:
                 yield from texts_of_message(inner, fields) if hasattr(inner, "ListFields") else ()

@@ -150,12 +150,15 @@ def difference(atlas: "Atlas", other: "Atlas", statistic: str) -> "pd.DataFrame"
 
 def _offsets(atlas: "Atlas") -> NDArray[np.float64]:
     """Return the share of weight by offset, (head, offset); NaN for cross-attention."""
-    table = atlas.offsets.assign(mass=atlas.offsets["weight"] * atlas.offsets["cells"])
-    wide = table.pivot_table(index=_PLACE, columns="offset", values="mass", fill_value=0.0)
-    wide = wide.reindex(columns=range(-OFFSETS, OFFSETS + 1), fill_value=0.0)
-    wide = wide.div(wide.sum(axis=1), axis=0)
-    places = list(atlas.heads[_PLACE].itertuples(index=False, name=None))
-    return np.asarray(wide.reindex(places).to_numpy(float))
+    import pandas as pd
+
+    table = atlas.offsets[atlas.offsets["offset"].abs() <= OFFSETS]  # first: no array is wider, whatever the table has
+    heads, rows = (pd.MultiIndex.from_frame(each[_PLACE]) for each in (atlas.heads, table))
+    found = np.zeros((len(heads) + 1, 2 * OFFSETS + 1))  # the last row is of heads that are not there
+    found[heads.get_indexer(rows), table["offset"] + OFFSETS] = table["weight"] * table["cells"]
+    with np.errstate(invalid="ignore"):
+        shares: NDArray[np.float64] = found[:-1] / found[:-1].sum(axis=1, keepdims=True)
+    return shares
 
 
 def _require(atlas: "Atlas", stack: str, layer: int, head: int) -> None:

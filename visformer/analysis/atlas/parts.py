@@ -212,7 +212,7 @@ def about_of(metadata: dict[bytes, bytes] | None) -> dict[str, Any] | None:
     """Return what a Parquet file says that it is of; None: it is not of an atlas."""
     try:
         told = json.loads((metadata or {})[KEY])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         return None
     return told if isinstance(told, dict) else None
 

@@ -94,9 +94,16 @@ def interval(atlas: "Atlas", statistic: str) -> "tuple[pd.Series[float], pd.Seri
 
 
 def values(atlas: "Atlas", statistic: str) -> "pd.Series[float]":
-    """Return a number of each head, indexed like ``atlas.heads``: a statistic, or a column of ``atlas.effects``."""
-    if atlas.effects is None or statistic in atlas.heads:
+    """Return a number of each head, indexed like ``atlas.heads``: a statistic, or a column of ``atlas.effects``.
+
+    NaN where there is none, as of an atlas without effects.
+    """
+    import pandas as pd
+
+    if statistic in atlas.heads:
         return atlas.heads[statistic]
+    if atlas.effects is None:
+        return pd.Series(float("nan"), index=atlas.heads.index)
     keys = ["stack", "layer", "head"]
     column = atlas.heads[keys].merge(atlas.effects[[*keys, statistic]], on=keys, how="left")[statistic]
     return column.set_axis(atlas.heads.index)

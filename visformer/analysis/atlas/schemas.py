@@ -15,6 +15,9 @@ FIELDS = ("rows", "total", "texts", "means", "squares", "values")
 squares, and the values that are counted in bins: the means, of the entropy as a share of the largest possible."""
 
 _PLACE = {"stack": "string", "layer": "int32", "head": "int32"}
+PLACE = tuple(_PLACE)
+"""The columns that name a head."""
+
 _CELL = {
     "strength": "float64", "number": "int64", "query": "int32", "key": "int32", "weight": "float64",
     "query_token": "string", "key_token": "string", "file": "string", "line": "int64", "text": "string",
@@ -39,6 +42,12 @@ _TABLES = {
 
 TABLES = tuple(_TABLES)
 """The tables of every atlas."""
+
+KEYS = {
+    "heads": PLACE, "histograms": (*PLACE, "statistic"), "offsets": (*PLACE, "offset"),
+    "positions": (*PLACE, "position"), "examples": (*PLACE, "rank"), "effects": PLACE,
+}  # fmt: skip
+"""What no two rows of a table have in common."""
 
 EFFECTS = "effects"
 """The table of those whose heads were silenced."""

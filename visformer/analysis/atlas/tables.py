@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visformer.analysis.atlas.file import bundled_file, bundled_names, unpack
+from visformer.analysis.atlas.file import NAME, bundled_file, bundled_names, unpack
 from visformer.analysis.atlas.measures import MEASURES
 from visformer.analysis.atlas.parts import about_of, plain
 from visformer.analysis.atlas.records import Broken
@@ -80,7 +80,7 @@ class Atlas:
         return cls._of(read)
 
     @classmethod
-    def unpack(cls, content: bytes, name: str = "atlas.zip") -> "Atlas":
+    def unpack(cls, content: bytes, name: str = NAME) -> "Atlas":
         """Read a zip of the tables, which anybody may have made.
 
         Args:
@@ -110,6 +110,12 @@ class Atlas:
     def _of(cls, read: "dict[str, pyarrow.Table]") -> "Atlas":
         about = about_of(read["heads"].schema.metadata) or {}
         return cls(about, **{name: table.to_pandas() for name, table in read.items()})
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its tables in memory."""
+        tables = (getattr(self, name) for name in (*TABLES, EFFECTS))
+        return int(sum(table.memory_usage(deep=True).sum() for table in tables if table is not None))
 
     def __repr__(self) -> str:
         texts = int(self.heads["texts"].max())

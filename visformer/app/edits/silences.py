@@ -10,6 +10,7 @@ import streamlit as st
 from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.app.edits import url_edits
 from visformer.app.session import address, boxes, visit
+from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot
 from visformer.web.selection import Selection
@@ -33,7 +34,7 @@ def offer() -> None:
     _, found = boxes.gettext(), examples(boxes.model())
     if found:
         label = _("Sentences that one silenced head changes")
-        st.pills(label, [*found], key=_CHOSEN.key, on_change=partial(_open, found), wrap=True)
+        st.pills(label, [*found], format_func=plain, key=_CHOSEN.key, on_change=partial(_open, found), wrap=True)
 
 
 def _open(found: dict[str, Selection]) -> None:

@@ -8,6 +8,7 @@ from visformer.app.lessons.lesson_file import Step
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes
 from visformer.app.session.boxes import gettext, language
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 
 _OPENED: Slot[tuple[tuple[str, int] | None, int]] = Slot("lesson_hints", (None, 0))
@@ -61,11 +62,13 @@ def _answer(step: Step, answer: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_answered"):
         if step.code is not None:
             numbers = ", ".join(map(str, step.code.numbers))
-            st.caption(_("{file}, line {numbers}").format(file=step.code.file, numbers=numbers), width="content")
+            st.caption(
+                _("{file}, line {numbers}").format(file=plain(step.code.file), numbers=plain(numbers)), width="content"
+            )
         if step.beside:
             broken = step.state.model or MODEL
             other = broken if boxes.model() == step.beside else step.beside
-            said = _("The same page with {model}").format(model=label(other))
+            said = _("The same page with {model}").format(model=plain(label(other)))
             st.button(said, key="lesson_beside", on_click=boxes.MODEL_BOX.set, args=(other,))
     if step.code is not None:
         st.code(step.code.text, language="python", wrap_lines=True)

@@ -12,6 +12,7 @@ from visformer.app.serving.capacity import drawing
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.serving.models import MODEL, offered
 from visformer.app.session import address, atlases, boxes, measured, selection, slots, visit
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
 from visformer.app.widgets import controls, url_widgets
@@ -34,6 +35,7 @@ from visformer.pictures.atlas import (
 from visformer.pictures.heads import place_of
 from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
+from visformer.system import limits
 from visformer.trace.stacks import STACKS
 from visformer.web.selection import Selection
 
@@ -49,6 +51,8 @@ _WRONG: Slot[VisformerError | None] = Slot("atlas_file_problem", None)
 _FEW = 6  # examples at first
 _STACKS = {stack.name: stack.label for stack in STACKS}
 _LIMIT = N_("It says where a head reads in these texts: not why, nor what the model makes of it.")
+_FEWER = N_("Of the other heads of an attention at most {n} are drawn, in even steps from the lowest to the highest.")
+_CUT = N_("A text longer than {limit} characters is cut here, and cannot be opened.")
 _ABSENT = N_(
     "There is no atlas of {model} here: visformer atlas --model {model} makes one, which can be opened above. This is "
     "that of {shown}."
@@ -113,7 +117,7 @@ def heads(setting: Setting) -> None:
         all=len(passing),
         about=_(ABOUT[setting["statistic"]]),
         texts=f"{int(atlas.heads['texts'].max()):,}",
-        model=atlas.about["model"],
+        model=plain(atlas.about["model"]),
     )
     with left:
         st.caption(told)
@@ -130,6 +134,7 @@ def heads(setting: Setting) -> None:
                 "Over the texts, each text counts once, with the mean of its rows; for entropy, as a share of the "
                 "largest that its rows can have."
             ),
+            _(_FEWER).format(n=limits.ATLAS_BESIDE) if len(passing) > limits.ATLAS_BESIDE else "",
             _("Heads are alike by how far they read and by the shares of their weight, not by single cells."),
             _(_LIMIT),
         )
@@ -226,23 +231,40 @@ def _examples(atlas: "Atlas", place: Place) -> None:
     title = st.container(horizontal=True, vertical_alignment="center")
     title.caption(_("Its examples: where it exceeds equal weights most"), width="content")
     few = len(rows) > _FEW and not title.toggle(_("All {n}").format(n=len(rows)), key="atlas_all_examples")
+    is_cut = False
     for row in rows.head(_FEW if few else None).itertuples():
+        told = (row.text, row.target, row.pair, row.query_token, row.key_token)
+        is_long = any(len(each) > limits.MAX_CHARACTERS for each in told if isinstance(each, str))
+        is_cut |= is_long
         said = _("{query} reads {key} ({weight}): {text}")
         text = said.format(
-            query=row.query_token, key=row.key_token, weight=f"{row.weight:.2f}", text=_one_line(row.text, row.target)
+            query=_cut(row.query_token),
+            key=_cut(row.key_token),
+            weight=f"{row.weight:.2f}",
+            text=_one_line(row.text, row.target),
         )
-        if model is None:
+        if model is None or is_long:
             st.text(text)
             continue
         button, words = st.columns([1, 8], vertical_alignment="center", gap="small")
-        label, opened = _("Open {n}").format(n=row.rank), partial(visit.bring_back, _opened(row, place, model), ())
+        label, opened = (
+            _("Open {n}").format(n=plain(row.rank)),
+            partial(visit.bring_back, _opened(row, place, model), ()),
+        )
         button.button(label, key=f"atlas_example_{row.rank}", on_click=opened)
         words.text(text)
+    if is_cut:
+        st.caption(_(_CUT).format(limit=limits.MAX_CHARACTERS))
 
 
 def _one_line(text: str, target: Any) -> str:
-    told = f"{text} → {target}" if isinstance(target, str) else text
+    told = f"{_cut(text)} → {_cut(target)}" if isinstance(target, str) else _cut(text)
     return " ".join(told.split())
+
+
+def _cut(text: str) -> str:
+    """Return as much of a text as a page takes anywhere: the corpus may have any."""
+    return text if len(text) <= limits.MAX_CHARACTERS else f"{text[: limits.MAX_CHARACTERS]}…"
 
 
 def _opened(row: Any, place: Place, model: str) -> State:

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls, tables, unavailable
 from visformer.errors import N_, VisformerError
 from visformer.pictures.block import NORMS, RECORD, UNTRAINED, WHO_TALKS, Stack, who_talks
@@ -24,7 +25,7 @@ def norms(setting: Setting) -> None:
         for norm in UNTRAINED:
             make(norm, RECORD)
     except VisformerError as error:
-        st.info(error.localized(_))
+        st.info(plain(error.localized(_)))
         setting.source = replace(setting.source, untrained=None)
     controls.draw(NORMS.draw(setting), key="block_norms")
 

@@ -11,6 +11,7 @@ from visformer.adapters.bundled import TRANSLATOR
 from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
 from visformer.app.session import address, boxes, selection
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
@@ -151,7 +152,7 @@ def _compared(to: str) -> None:
         "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
         "each with its interval (0.95)"
     )
-    title = said.format(hand=sizes["by hand"], grammar=sizes["grammar"])
+    title = said.format(hand=plain(sizes["by hand"]), grammar=plain(sizes["grammar"]))
     rows = [
         {_("method"): _(names[one.method]).format(layer=_("the last"))}
         | {_(label): _interval(one.values.get(name)) for name, label in side_by_side.MEASURES.items()}
@@ -253,4 +254,4 @@ def lens(trace: Trace, _bar: Any) -> None:
             controls.draw(PARTS.draw(setting), key="effects_parts")
         except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
             place.empty()
-            st.info(error.localized(_))
+            st.info(plain(error.localized(_)))

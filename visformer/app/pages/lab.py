@@ -32,25 +32,24 @@ def inputs(example: Worked, at: Mapping[str, int]) -> dict[str, Floats]:
     """Draw a box or table for each of the example's inputs; return the visitor's values."""
     edited = {}
     for name, values in example.inputs.items():
-        place = example.place(name, at)
+        place, title = example.place(name, at), boxes.gettext()(name)
         key = "_".join(map(str, ("lab", example.name, name, *at.values(), slots.version("lab"))))
         with st.container(width="content", gap="xxsmall"):
             if values.size == 1:
-                label = boxes.gettext()(name)
-                shown = np.full((1, 1), st.number_input(label, value=int(values.item()), key=key, width=130))
+                shown = np.full((1, 1), st.number_input(title, value=int(values.item()), key=key, width=130))
             else:
-                st.markdown(_title(name), width="content")  # a caption would be too faint in colour
+                st.markdown(_coloured(name, title), width="content")  # a caption would be too faint in colour
                 shown = _table(values[place], example.labels(name, example.inputs), key, fixed=bool(place))
             edited[name] = shown
             if place and values.size > 1:
                 edited[name] = values.copy()
                 edited[name][place] = shown
-        tables.present(boxes.gettext()(name), [[f"{value:g}" for value in row] for row in shown])
+        tables.present(title, [[f"{value:g}" for value in row] for row in shown])
     return edited
 
 
-def _title(name: str) -> str:
-    symbol, title = SYMBOL.get(name), boxes.gettext()(name)
+def _coloured(name: str, title: str) -> str:
+    symbol = SYMBOL.get(name)
     return formula_box.coloured_text(title, symbol) if symbol else title
 
 

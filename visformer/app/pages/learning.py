@@ -77,7 +77,7 @@ def _look_for(recipes: tuple[Recipe, ...]) -> str:
     """Return what to watch: with the task, or with the variants that differ from the usual way."""
     _, about = boxes.gettext(), recipes[0].about
     notes = [about.notes[recipe.variant] for recipe in recipes if recipe.variant in about.notes]
-    return paragraph(*map(_, notes or [about.look_for]))
+    return paragraph(*(_(note) for note in notes or [about.look_for]))
 
 
 def _resume() -> None:

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls
 from visformer.model.positions import POSITIONS
 from visformer.pictures.positions import CIRCLE, KINDS, LEARNED, ROTARY, ROTARY_SCORE, ROTATION, Kind, kinds
@@ -59,7 +60,7 @@ def _table(setting: Setting, *names: str) -> None:
         (
             _(every[name].position.label),
             _(every[name].position.enters),
-            every[name].parameters,
+            int(every[name].parameters),
             _beyond(every[name], n),
         )
         for name in names
@@ -72,7 +73,7 @@ def _beyond(kind: Kind, n: int) -> str:
     _ = boxes.gettext()
     beyond = _(kind.position.beyond)
     return (
-        _("{beyond} ({missing} of {n} positions)").format(beyond=beyond, missing=kind.missing, n=n)
+        _("{beyond} ({missing} of {n} positions)").format(beyond=beyond, missing=plain(kind.missing), n=n)
         if kind.missing
         else beyond
     )

@@ -1,6 +1,5 @@
 """A question to the room as the presenter and the phones see it: open with what to tap, then revealed."""
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -8,6 +7,7 @@ import streamlit as st
 from visformer.app.presentation import following, guess_form, guessing
 from visformer.app.presentation.guesses import Guess, Question, Result
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls, downloads
 from visformer.errors import N_
@@ -110,7 +110,7 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
     """Draw the words to tap and take each tap: a tap reruns only this."""
     _ = boxes.gettext()
     before = guess.answer_of(guest)
-    options: dict[int, str] = {i: _plain(option) for i, option in enumerate(question.options)}
+    options: dict[int, str] = {i: plain(option) for i, option in enumerate(question.options)}
     key, first = f"{_TAPS}_{question.id}", sorted(before.chosen) if before else []
     look: dict[str, Any] = {"format_func": options.__getitem__, "key": key, "label_visibility": "collapsed"}
     with st.container(key=_TAPS):
@@ -134,12 +134,6 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
         st.caption(_("You can change it until the answer is shown."))
     else:
         st.badge(_("No guess yet."), color="gray")
-
-
-def _plain(text: str) -> str:
-    """Return a text as Markdown that shows it as it is, for labels that Streamlit reads as Markdown."""
-    escaped = re.sub(r"([!-/:-@\\[-`{-~])", r"\\\1", text)
-    return escaped.replace(":", ":\u2060")  # no :name: becomes an icon
 
 
 def _counted(guess: Guess) -> None:

@@ -25,6 +25,7 @@ from visformer.adapters.load import load_to_serve
 from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
 from visformer.system.cancellation import Cancellation
+from visformer.system.memory import go_first
 from visformer.system.progress import Listener, heard_by
 
 _EVERY = 0.1  # seconds between two reports
@@ -118,9 +119,7 @@ def main() -> None:
     # torch would pickle a tensor in its file format, and with the whole storage that it is a view of.
     copyreg.pickle(torch.Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
-    # When memory runs out, Linux should kill a worker before the server with everybody's pages (proc(5)).
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("500")
+    go_first()
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a library's prints must not get among the responses
     name = sys.argv[1] if len(sys.argv) > 1 else None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.long_work import LONG_WORK
 from visformer.app.serving.models import MODEL, label, offered, require_allowed
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, DataError, VisformerError
 from visformer.system import settings
+from visformer.system.confined import confined
 from visformer.system.files import called
 from visformer.system.kept import KEPT
 
@@ -54,17 +54,19 @@ def atlas(name: str) -> "Atlas":
 
 
 def open_own(content: bytes) -> None:
-    """Read the file of a visitor where long computations run, and keep what it holds as long as there is room.
+    """Read the file of a visitor in a process whose memory is limited, and keep what it holds as long as there is room.
 
     Raises:
         VisformerError: it is no atlas, or there is no room for it.
     """
+    from visformer.analysis.atlas.file import NAME
+    from visformer.analysis.atlas.tables import Atlas
+
     session, key = own_session(), f"atlas {secrets.token_hex(8)}"
-    work = partial(LONG_WORK.run, _unpack, content)
+    work = partial(confined, NAME, Atlas.unpack, content)
     found = ADMISSION.run((session, key), work, on_wait=lambda _before: None, session=session, kind="long")
     KEPT.drop(_KEY.get())
-    tables = (found.heads, found.histograms, found.offsets, found.positions, found.examples, found.broken)
-    KEPT.put(key, found, int(sum(table.memory_usage(deep=True).sum() for table in tables)))
+    KEPT.put(key, found, found.nbytes)
     _KEY.set(key)
 
 
@@ -92,12 +94,6 @@ def missing() -> str | None:
     """Return the name of the visitor's model if there is no atlas of it."""
     model = boxes.model() or MODEL
     return None if any(_model_of(name) == _plain(model) for name in names()) else label(model)
-
-
-def _unpack(content: bytes) -> "Atlas":
-    from visformer.analysis.atlas import Atlas
-
-    return Atlas.unpack(content, "atlas.zip")
 
 
 @cache

@@ -7,6 +7,7 @@ import streamlit as st
 
 from visformer.app.serving.model_downloads import Download, Phase, download_of, is_to_be_downloaded
 from visformer.app.session.boxes import gettext
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.system.limits import size
 
@@ -29,7 +30,7 @@ def _panel(download: Download, *, was_busy: bool) -> None:
         st.rerun()  # the whole page: for the model, or for a fragment that updates as often as it has to
     from huggingface_hub import constants
 
-    _, visitor, hub = gettext(), _visitor(), urlsplit(constants.ENDPOINT).netloc
+    _, visitor, hub = gettext(), _visitor(), plain(urlsplit(constants.ENDPOINT).netloc)
     match phase:
         case Phase.OFFERED:
             st.caption(_("{size} from {hub}, to be kept here for everyone.").format(size=size(download.total), hub=hub))

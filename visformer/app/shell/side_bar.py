@@ -14,6 +14,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.session import address, boxes
+from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
 from visformer.app.shell import model_download, timeline, untrained_sliders
 from visformer.app.shell.screen import Sections
@@ -52,7 +53,7 @@ def draw(sections: Sections) -> None:
         lesson_menu.entry()
         for name, (title, pages) in zip(SECTIONS, sections.items(), strict=True):
             with st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
-                st.caption(title)
+                st.caption(plain(title))
                 for page in pages:
                     st.page_link(page, query_params=link)
         _model_chooser()
@@ -85,7 +86,7 @@ def _model_chooser() -> None:
         with suppress(VisformerError):
             recipe = Recipe.named(chosen)
             said = _("Trained here for {step} steps, seed {seed}: {task}. It knows nothing else.")
-            st.caption(said.format(step=recipe.step, seed=recipe.seed, task=_(recipe.about.title)))
+            st.caption(said.format(step=plain(recipe.step), seed=plain(recipe.seed), task=_(recipe.about.title)))
     elif names_broken(chosen):
         st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
     elif model_of(chosen)[0] in BUNDLED:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from visformer.app.serving.checks import check_untrained
 from visformer.app.session.boxes import MODEL_BOX, gettext, model
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.errors import N_, ConfigError
 from visformer.model.positions import POSITIONS
@@ -47,7 +48,7 @@ def settings() -> None:
         "d_model {d_model}, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, random weights: "
         "what attention looks like before anything is learned."
     )
-    st.caption(summary.format(**asdict(shown)))
+    st.caption(summary.format(**{name: plain(value) for name, value in asdict(shown).items()}))
 
 
 def _slider(name: str, steps: Sequence[int] = (), *, label: str) -> None:

@@ -13,6 +13,7 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.long_work import LONG_WORK, history_file
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import boxes, selection
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import files, other_sessions
 from visformer.app.widgets.component import CANVAS
@@ -120,7 +121,9 @@ def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any
     _ = boxes.gettext()
     how = Options(theme=theme(), lang=boxes.language(), about=_about(key), **options)
     formats = [item for item in FORMATS if item.offers.get(kind)]
-    names = {content: [item.name for item in formats if item.content == content] for content in get_args(Content)}
+    names = {
+        content: [plain(item.name) for item in formats if item.content == content] for content in get_args(Content)
+    }
     st.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
     count = size_of(kind, what)
     with st.container(horizontal=True):
@@ -130,13 +133,13 @@ def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any
             name = file_name(picture if picture and item.content == "picture" else key) + item.ending
             make = made(partial(file_of, item.name, kind, what, how), key=(key, id(what), item.name), place=key)
             button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[kind])
-            st.download_button(item.name, make, name, item.mime, key=button, help=tooltip, on_click="ignore")
+            st.download_button(plain(item.name), make, name, item.mime, key=button, help=tooltip, on_click="ignore")
     if count > limits.MAX_NUMBERS:
         said = _(
             "{count:,} weights are too many for {formats}, which hold up to {limit:,}. safetensors holds all of "
             "them; in Python, visformer.export.to_csv(trace, name) writes one layer's as CSV."
         )
-        limited = _(" and ").join(item.name for item in formats if item.limited)
+        limited = _(" and ").join(plain(item.name) for item in formats if item.limited)
         st.caption(said.format(count=count, formats=limited, limit=limits.MAX_NUMBERS))
     tell(key, st)
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 import visformer
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.errors import N_
 from visformer.pictures.examples.claims import Claim, claims_of
@@ -57,11 +58,11 @@ def formula(
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             with st.popover(_("Source code"), type="tertiary"):
                 for file, name in code:
-                    st.caption(f"visformer/{file}")
+                    st.caption(f"visformer/{plain(file)}")
                     st.code(excerpt(file, name), language="python")
             if claims := claims_of(page):
                 _misprints(claims)
-            sections = _(", ").join(section.split(", "))
+            sections = _(", ").join(map(plain, section.split(", ")))
             st.caption(_(source or N_("Paper, § {section}")).format(section=sections), width="content")
 
 

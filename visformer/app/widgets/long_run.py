@@ -14,6 +14,7 @@ from visformer.app.serving.capacity import aside
 from visformer.app.serving.long_work import Named
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls
@@ -61,7 +62,7 @@ def _run(steps: Sequence[Step], key: str) -> list[Any]:
     name = boxes.model() or MODEL
     controls.bench().loaded()  # says why a model cannot be used
     with st.container(horizontal=True, vertical_alignment="center"):
-        bar = st.progress(0.0, steps[0][0])
+        bar = st.progress(0.0, plain(steps[0][0]))
         st.button(_("Cancel"), key=f"{key}_cancel")
     for i, (said, work) in enumerate(steps):
         heard: list[float] = [0.0]
@@ -70,7 +71,7 @@ def _run(steps: Sequence[Step], key: str) -> list[Any]:
             heard[0] = done / max(1, total)
 
         def look(before: int | None, i: int = i, said: str = said, heard: list[float] = heard) -> None:
-            text = said if before is None else _("In the queue: {n} ahead of you.").format(n=before)
+            text = plain(said) if before is None else _("In the queue: {n} ahead of you.").format(n=before)
             bar.progress((i + heard[0]) / len(steps), text)  # raises once the visitor has done something else
 
         def compute(work: Callable[[Any], Any] = work, hear: Callable[[int, int], None] = hear) -> Any:

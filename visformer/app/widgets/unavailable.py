@@ -3,6 +3,7 @@
 import streamlit as st
 
 from visformer.app.session import address, boxes
+from visformer.app.session.markdown import plain
 from visformer.errors import N_, Message
 from visformer.model.positions import PAPERS, described
 from visformer.trace import Trace
@@ -23,7 +24,7 @@ def tell(trace: Trace, name: str, message: str) -> bool:
 def say(message: str, reason: str | Message = "") -> None:
     """Show a sentence; both arguments are message ids."""
     _ = boxes.gettext()
-    st.info(_(message).format(reason=_(reason) if reason else ""))
+    st.info(_(message).format(reason=plain(_(reason)) if reason else ""))
 
 
 def positions(trace: Trace, message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.app.session import address, boxes, visit
+from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
 from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, Text, resolved
@@ -94,8 +95,12 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
         case Choice():
             _, labels = boxes.gettext(), resolved(option.values, setting)
-            # Only our messages are translated: a visitor's token may happen to equal a message id.
-            shown = {value: _(label) if isinstance(label, Message) else label for value, label in labels.items()}
+            # Only our messages are translated: a visitor's token may happen to equal a message id. The options of a box
+            # are text, those of a switch Markdown.
+            quoted = str if option.widget == "selectbox" else plain
+            shown = {
+                value: _(label) if isinstance(label, Message) else quoted(label) for value, label in labels.items()
+            }
             # Directly in a column, a switch would otherwise be cut off where it is too wide.
             look = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
