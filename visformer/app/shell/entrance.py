@@ -9,7 +9,7 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import visit
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import logs
-from visformer.app.widgets import controls, queue_notice
+from visformer.app.widgets import component, controls, queue_notice
 
 _IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
 
@@ -18,6 +18,7 @@ def begin() -> None:
     """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
     logs.keep_typed_text_out()
     ADMISSION.notice = queue_notice.notice
+    component.make_up()
     visit.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")

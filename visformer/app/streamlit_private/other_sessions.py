@@ -1,19 +1,36 @@
-"""Other visitors' sessions: counting them, and rerunning some of them.
+"""Sessions: whose this one is, counting all of them, and rerunning some of them.
 
 A visitor loses: a room that follows its presenter, and the notice that a server is full.
 """
 
 from collections.abc import Iterable
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
+import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
+
+_ADDRESS_CHARACTERS = 50  # more than any has
 
 
 def own_session() -> str:
     """Return the id of the session that is running; "" outside a run."""
     context = get_script_run_ctx(suppress_warning=True)
     return context.session_id if context else ""
+
+
+def own_address() -> str:
+    """Return the network address of the running session's browser; "" on this machine, and where there is no server.
+
+    Of IPv6 it is the network: every browser has 2^64 addresses of its own.
+    """
+    text = st.context.ip_address or ""
+    try:
+        address = ip_address(text)
+    except ValueError:  # a proxy in front may write any text
+        return text[:_ADDRESS_CHARACTERS]
+    return str(IPv6Network((address, 64), strict=False)) if isinstance(address, IPv6Address) else text
 
 
 def count() -> int:
