@@ -7,7 +7,7 @@ from visformer.app.serving.workbench import workbench
 from visformer.app.shell import entrance, guess_screen, head, screen, side_bar, surroundings
 from visformer.app.widgets import controls
 
-with drawing():
+with drawing(), following.drawing():
     entrance.begin()
 
     sections = screen.sections()

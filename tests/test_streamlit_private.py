@@ -64,7 +64,8 @@ def has_parameters(function, *names):
 
 def first_page_can_be_edited():
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    return '<html lang="en">' in page and "<title>Streamlit</title>" in page and len(inline_scripts()) == 1
+    parts = ('<html lang="en">', "<title>Streamlit</title>", "<head>")
+    return all(part in page for part in parts) and "BACKEND_BASE_URL" in scripts() and len(inline_scripts()) == 2
 
 
 PARTS = {

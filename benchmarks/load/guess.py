@@ -33,6 +33,12 @@ _SENTENCE = "text=I+went+to+Northeastern+University."
 _TAKEN = "Your guess is in."
 
 
+def event(component: str, name: str, value: str) -> WidgetState:
+    """Return what a browser sends for a trigger of a component; ``component``: its id."""
+    sent = json.dumps([{"event": name, "value": value}])
+    return WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component}__events", json_trigger_value=sent)
+
+
 class Presenter(Visitor):
     """Lets a room follow, asks it, and reveals the answer."""
 
@@ -40,8 +46,7 @@ class Presenter(Visitor):
 
     async def invite(self) -> None:
         """Let the room follow; afterwards ``code`` is its code."""
-        events = f"$$STREAMLIT_INTERNAL_KEY_{self._widget('present')}__events"
-        await self.trigger(WidgetState(id=events, json_trigger_value='[{"event": "ask", "value": "follow"}]'))
+        await self.trigger(event(self._widget("present"), "ask", "follow"))
 
     def _seen(self, element: Any, answer: Answer, begin: float) -> bytes:
         if element.WhichOneof("type") == "bidi_component" and element.bidi_component.component_name == "visformer_feed":
@@ -54,9 +59,10 @@ class Presenter(Visitor):
 class Phone(Visitor):
     """Follows a room and answers its question."""
 
-    def __init__(self, address: str, code: str, guest: str) -> None:
-        super().__init__(address)
-        self._link = f"follow={code}&guest={guest}"
+    def __init__(self, address: str, code: str, **options: Any) -> None:
+        super().__init__(address, **options)
+        self._link = f"follow={code}"
+        self._kept = self._given = ""  # the key of its answer: what its browser keeps, what the server gave last
         self._fragment = ""
         self.options: list[str] = []
         self.chosen: list[str] = []  # as the server shows it
@@ -67,6 +73,8 @@ class Phone(Visitor):
         """Open the room's link, also again after a lost line; return the seconds until the page is there."""
         begin = time.perf_counter()
         await self.open(self._link, page="")
+        if self._kept != self._given:
+            await self.trigger(event(self._widget("kept_key"), "kept", self._kept))
         return time.perf_counter() - begin
 
     async def tap(self, place: int) -> float:
@@ -101,6 +109,9 @@ class Phone(Visitor):
         kind = element.WhichOneof("type")
         if kind == "markdown" and _TAKEN in element.markdown.body:
             self.has_answered = True
+        if kind == "bidi_component" and element.bidi_component.component_name == "visformer_kept_key":
+            self._given = element.bidi_component.bytes.decode()
+            self._kept = self._kept or self._given
         is_feed = kind == "bidi_component" and element.bidi_component.component_name == "visformer_feed"
         if is_feed and read_message(element.bidi_component.bytes)[0]["to"] == "guesses":
             self.revealed = time.perf_counter()
@@ -126,7 +137,7 @@ async def measure(address: str, options: argparse.Namespace) -> dict[str, Any]:
     presenter = Presenter(address)
     await presenter.open(_SENTENCE)
     await presenter.invite()
-    phones = [Phone(address, presenter.code, f"guest-{i}") for i in range(options.phones)]
+    phones = [Phone(address, presenter.code) for _ in range(options.phones)]
     late = phones[len(phones) * 9 // 10 :]
     early = phones[: len(phones) - len(late)]
     for phone in early:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ import visformer as vf
 from scripts import bundle
 from tests.support import tiny_config, tiny_tokenizer
 from visformer.adapters.bundled import folder_of
+from visformer.adapters.history import head_scores
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.lookup import require_model
 from visformer.app.serving.model_downloads import is_to_be_downloaded
@@ -146,6 +148,13 @@ def test_a_model_without_a_history(name, tmp_path):
     for ask in (vf.moments, lambda name: vf.load(name, moment=0), lambda name: vf.load(f"{name}@0")):
         with pytest.raises(CheckpointError, match=f"^'{name}' has no history: there is one of .*--keep-moments"):
             ask(name)
+
+
+def test_a_text_that_names_no_file_is_an_error_of_ours():
+    for name in ("x" * 300, "x" * 300 + "@1", "x/" * 3000):
+        for look_up in (vf.load, vf.moments, require_model, head_scores, partial(vf.load, moment=1)):
+            with pytest.raises(CheckpointError, match="cannot be the name of a model"):
+                look_up(name)
 
 
 def test_a_running_training_has_the_moments_so_far(own, tmp_path):

@@ -117,15 +117,11 @@ def record_problems(page, problems, own):
 
 
 class Visitors:
-    """Opens pages, and records their problems; Streamlit first looks for its server below the page, in vain."""
+    """Opens pages, and records their problems."""
 
     def __init__(self, server, chromium):
         self.server, self.chromium = server, chromium
-        self.pages, self.recorded = [], []
-
-    @property
-    def problems(self):
-        return [problem for problem in self.recorded if "404" not in problem]
+        self.pages, self.problems = [], []
 
     def page(self, *, width=1440, height=900, scheme="light", locale="en-US", scale=1, touch=False):
         """Return an empty page of a new visitor; clear the storage of all pages with the same settings."""
@@ -137,7 +133,7 @@ class Visitors:
         page.set_viewport_size({"width": width, "height": height})
         stored = {"origin": self.server, "storageTypes": "cookies,local_storage"}
         context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
-        record_problems(page, self.recorded, self.server)
+        record_problems(page, self.problems, self.server)
         return page
 
     def open(self, *, query="attention", script="", **settings):

@@ -55,7 +55,6 @@ def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chrom
     visitors = Visitors(audited_server, chromium)
     page = visitors.open(query=f"attention?text=I+know+{MARKER}&target={MARKER}&layer={MARKER}&{MARKER}=1")
     type_sentence(page, f"She knows {MARKER}.")
-    (tmp_path / "audit.txt").write_text("")  # torch has made an empty folder for its compiler
     submit(page, f"{MARKER} is here.", box="Target")
     page.get_by_text(f"Target as typed: {MARKER} is here.").wait_for()
     submit(page, MARKER * 300)  # refused
@@ -67,10 +66,15 @@ def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chrom
     for name in ("Tokens", "Masks", "Inside a head", "Through the block", "Decoding", "The lab"):
         go_to(page, name)
         page.wait_for_timeout(300)
+    go_to(page, "Learning")
+    page.get_by_role("button", name="Start the training").click()
+    page.get_by_text("Look into the model:").first.wait_for()
     visitors.close()
-    assert (tmp_path / "audit.txt").read_text() == ""
-    remaining = [path.name for name in ("home", "tmp") for path in (tmp_path / name).rglob("*")]
-    assert [name for name in remaining if not name.startswith("torchinductor_")] == []
+    written = (tmp_path / "audit.txt").read_text().splitlines()
+    assert [
+        line for line in written if "'/proc/self/oom_score_adj'" not in line
+    ] == []  # no file: a process yields memory
+    assert [path.name for name in ("home", "tmp") for path in (tmp_path / name).rglob("*")] == []
     log = (tmp_path / "log" / "log.txt").read_text()
     assert "You can now view" in log
     assert MARKER.lower() not in log.lower()

@@ -14,6 +14,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load.__main__ import Watch
+from benchmarks.load.guess import Phone, Presenter
 from benchmarks.load.hostile import Hostile
 from benchmarks.load.replicas import ROOT, free_port
 from benchmarks.load.visitor import Visitor, Wrong
@@ -164,6 +165,37 @@ def test_messages_that_act_on_the_server_have_no_effect(server):
     assert cached_bytes(server) > cached_before or cached_before == -1  # the model and its processes still compute
 
 
+def test_one_visitor_gives_few_answers_to_a_question_whatever_the_address_says(server):
+    """He opens one connection after the other, with other ids and addresses; another network is not refused."""
+
+    async def answer(code, headers, number):
+        phone = Phone(server.address, f"{code}&guess={number}&guest={number}", headers=headers)
+        await phone.scan()
+        try:
+            await phone.tap(number % 2)
+        except Wrong:  # "a tap was not confirmed"
+            return False
+        finally:
+            await phone.close()
+        return True
+
+    async def attack():
+        presenter = Presenter(server.address)
+        await presenter.open("text=I+went+to+Northeastern+University.")
+        await presenter.invite()
+        await presenter.press("guess_begin")
+        await presenter.press("guess_ask")
+        fake, real = ({"X-Forwarded-For": f"203.0.113.9, 198.51.100.{end}"} for end in (1, 2))
+        given = [await answer(presenter.code, fake, number) for number in range(limits.GUESSES_ALONE + 4)]
+        others = await answer(presenter.code, real, 0)
+        await presenter.close()
+        return given, others
+
+    given, others = run(attack())
+    assert given == [True] * limits.GUESSES_ALONE + [False] * 4
+    assert others
+
+
 INVALID_VALUES = [
     {"json_value": "{"},
     {"string_value": "x"},
@@ -173,6 +205,9 @@ INVALID_VALUES = [
     {"string_array_value": {"data": ["x"] * 9}},
     {"double_array_value": {"data": [1e308]}},
     {"json_value": '{"selection": 5, "click": {"row": -1}, "wanted": 5, "step": [1], "ask": {}}'},
+    {"json_value": '{"have": NaN, "type": "x", "ask": "code", "room": "x.y", "open": 1e999, "zoom": 1e999}'},
+    {"json_value": '{"have": 1e999, "type": {}, "step": 1, "act": {"what": "speed", "value": NaN}, "leave": 1}'},
+    {"json_value": '{"have": -1, "type": "\\ud83d", "wanted": [1e999], "click": {"row": NaN, "column": 1e999}}'},
     {"json_value": '{"a":' * 300 + "1" + "}" * 300},
     {"string_value": '{"edited_rows": {"99": {"nope": 1e400}}, "added_rows": 5, "deleted_rows": ["a"]}'},
     {"bytes_value": b"\xff"},
@@ -185,7 +220,8 @@ def test_invalid_values_of_widgets_and_an_unknown_page_raise_no_exception(server
         await visitor.open(page=page)
         for value in INVALID_VALUES:
             ids = [*visitor._widgets.values(), "source", "", "$$ID-a-source"]
-            await visitor._run(*(WidgetState(id=id_, **value) for id_ in ids))  # raises Wrong if the visitor sees one
+            for _ in range(2):  # a trigger counts once, a state in each run; raises Wrong if the visitor sees one
+                await visitor._run(*(WidgetState(id=id_, **value) for id_ in ids))
             visitor._states.clear()
         await visitor.close()
 
@@ -196,7 +232,7 @@ def test_invalid_values_of_widgets_and_an_unknown_page_raise_no_exception(server
         finally:
             await visitor.close()
 
-    for page in ("", "lab", "decoding"):
+    for page in ("", "lab", "decoding", "learning"):
         run(attack(page))
     with pytest.raises(Wrong, match="the page is not found"):
         run(open_unknown_page())

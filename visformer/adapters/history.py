@@ -6,6 +6,7 @@ A moment has a name of its own, "en-zh@3", for the command line and wherever els
 import csv
 import json
 import operator
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 HEADS = "heads.csv"
 """The scores of all heads at each moment, beside the moments of a bundled model."""
 
+_SHOWN = 80  # characters of a name that is too long
 _NAME = re.compile(r"(.+)@(\d{1,4})", re.ASCII)
 _OF_TRANSFORMERS = re.compile(r"checkpoint-(\d+)", re.ASCII)
 
@@ -69,7 +71,7 @@ def head_scores(name: str | Path) -> "pd.DataFrame | None":
     Raises:
         CheckpointError: no such model, or the file cannot be read.
     """
-    path = folder_of(str(name)) / "moments" / HEADS
+    path = _folder(str(name)) / "moments" / HEADS
     if not path.exists():
         return None
     import pandas as pd
@@ -80,7 +82,7 @@ def head_scores(name: str | Path) -> "pd.DataFrame | None":
 
 def model_of(name: str) -> tuple[str, int | None]:
     """Split the name of a moment, such as "en-zh@3", into the model's name and the moment; None: no moment."""
-    match = None if Path(name).exists() else _NAME.fullmatch(name)
+    match = None if os.path.exists(name) else _NAME.fullmatch(name)  # Path.exists raises at a text that is too long
     return (name, None) if match is None else (match[1], int(match[2]))
 
 
@@ -95,12 +97,12 @@ def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]
     A folder of transformers' checkpoints that holds no model itself is the last of them.
 
     Raises:
-        CheckpointError: the model has no such moment.
+        CheckpointError: the model has no such moment, or the text is no name of a file.
     """
     if moment is None:
         name, moment = model_of(name)
     if moment is None:
-        folder = folder_of(name)
+        folder = _folder(name)
         return name, None, history(name)[-1] if _has_only_moments(folder) else Moment(folder, None, {})
     kept = history(name)
     try:
@@ -115,6 +117,24 @@ def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]
     return name, number, kept[number]
 
 
+def _folder(name: str) -> Path:
+    """Return the folder of a model, whether or not it is there.
+
+    Raises:
+        CheckpointError: nothing can be looked for under this name.
+    """
+    folder = folder_of(name)
+    try:
+        (folder / "moments" / "moments.json").exists()
+    except OSError as error:  # it is too long, or may not be read
+        raise CheckpointError(
+            N_("{name!r} cannot be the name of a model ({reason}): choose a bundled one, or give another folder."),
+            name=name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…",
+            reason=error.strerror,
+        ) from error
+    return folder
+
+
 def _has_only_moments(folder: Path) -> bool:
     is_model = any((folder / file).exists() for file in ("config.json", "model.safetensors", "model.z"))
     return not is_model and any(_OF_TRANSFORMERS.fullmatch(path.name) for path in folder.glob("checkpoint-*/"))
@@ -126,7 +146,7 @@ def history(name: str) -> list[Moment]:
     Raises:
         CheckpointError: there is none, or a file of it cannot be read.
     """
-    folder = folder_of(name)
+    folder = _folder(name)
     if (folder / "moments" / "moments.json").exists():
         found = [*_packed(folder)]
     elif (folder / "moments").is_dir():

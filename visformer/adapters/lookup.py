@@ -1,5 +1,6 @@
 """Check that a model of a given name exists, before torch is imported."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def require_name(name: str) -> None:
             name=name,
             bundled=", ".join(BUNDLED),
         )
-    if name in BUNDLED or Path(name).is_dir():
+    if name in BUNDLED or os.path.isdir(name):
         return
     if Path(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise CheckpointError(N_("There is no model {name!r}: no such folder."), name=name)

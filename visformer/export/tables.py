@@ -5,7 +5,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -129,7 +129,18 @@ def figure_csv(figure: Any) -> str:
     Returns:
         CSV with a byte order mark, so that spreadsheets read Chinese.
     """
-    _, columns = numbers_of(figure)
+    return columns_csv(numbers_of(figure)[1])
+
+
+def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
+    """Write a table by its columns.
+
+    Args:
+        columns: by name, all of the same length; plain numbers, texts, and None where there is nothing.
+
+    Returns:
+        CSV with a byte order mark. A text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     return _as_csv(map(_spelled, row) for row in chain([columns], zip(*columns.values(), strict=True)))
 
 

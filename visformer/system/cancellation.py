@@ -60,9 +60,12 @@ class Cancellation:
 
     @contextmanager
     def notifying(
-        self, *, stop: Callable[[], object], kill: Callable[[], object], look: Callable[[], object]
+        self, *, stop: Callable[[], object], kill: Callable[[], object], look: Callable[[], object] = _nothing
     ) -> Iterator[None]:
-        """Let another process do the work: ``stop`` tells it to stop, ``kill`` ends it if it does not."""
+        """Let another process do the work: ``stop`` tells it to stop, ``kill`` ends it if it does not.
+
+        ``look`` is called several times a second meanwhile.
+        """
         with self._lock:
             self._stop, self._kill, self.look = stop, kill, look
             if self.reason is not None:

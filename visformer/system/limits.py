@@ -190,17 +190,27 @@ PAGES = limit(
         "new visitors have half of them"
     ),
 )
+FOLLOWERS = limit(
+    1, "sessions", N_("Followers drawn at a time"),
+    N_("one after another, each once for all that its presenter has shown meanwhile: other visitors have the other "
+       "places"),
+)
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
     N_("waiting or running: the page, the one that it no longer needs, and a file; others get their turn in between"),
 )
 TRAININGS = limit(
     4, "trainings", N_("Trainings that are watched at a time"),
-    N_("one a room or visitor; one process trains them in turn, so that four are each four times slower"),
+    N_("one a room or visitor; one process trains them in turn, so that four are each four times slower; then whoever "
+       "has several makes room for others, and a visitor for a room"),
 )
 TRAININGS_KEPT = limit(
     16, "trainings", N_("Trainings whose moments are kept"),
     N_("in memory, to go back in time; some hundred moments each, mostly below a megabyte; the oldest go first"),
+)
+LEARNING_BYTES = limit(
+    100_000, "bytes", N_("Moments of trainings in one message"),
+    N_("some twenty; a browser asks for the rest when they have arrived, so that no message of its own brings all"),
 )
 ORDINARY = limit(
     128, "tokens", N_("Tokens of an ordinary computation"),
@@ -246,6 +256,15 @@ WRONG_CODES = limit(
 )
 GUESSES = limit(
     1_000, "people", N_("People who answer a question to a room"), N_("as many as visitors; each holds some 300 bytes")
+)
+GUESSES_ADDRESS = limit(
+    500, "people", N_("The same from one network address"),
+    N_("and as many as it has had phones in the room at a time: a full lecture hall may be behind one, and nobody else "
+       "is refused because of it"),
+)
+GUESSES_ALONE = limit(
+    10, "people", N_("The same from one that never had as many phones in the room at a time"),
+    N_("people beside each other whose phones sleep once they have answered"),
 )
 GUESS_NAME = limit(
     40, "characters", N_("Characters of a name given with a guess"), N_("one line on a phone; the rest is cut")

@@ -9,6 +9,7 @@ import numpy as np
 from visformer.adapters.learning.moment import Moment, Sight
 from visformer.errors import N_
 from visformer.pictures.style.theme import CURVES, RAMPS, visible
+from visformer.system import limits
 from visformer.web.message import Numbers, write_message
 
 _TEXT = {
@@ -65,6 +66,7 @@ def pack_learning(
     state: str,
     steps: int,
     first: int = 0,
+    count: int = 0,
     speed: int = 0,
     speeds: Sequence[int] = (),
     acts: bool = True,
@@ -81,6 +83,7 @@ def pack_learning(
         state: "idle", "waiting", "playing", "paused", "over" or "failed".
         steps: after which it ends.
         first: index of the first moment that is sent; those before it were sent earlier.
+        count: how many moments there are by now: the browser asks for those behind the ones that are sent.
         speed: steps a second; 0: as fast as it can.
         speeds: those to choose from.
         acts: whether this visitor may start and pause it.
@@ -95,6 +98,7 @@ def pack_learning(
         "state": state,
         "steps": steps,
         "first": first,
+        "count": count,
         "speed": speed,
         "speeds": [*speeds],
         "acts": acts,
@@ -105,6 +109,17 @@ def pack_learning(
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return write_message("learning", header, numbers, to=to)
+
+
+def end_of(trainings: Sequence[Sequence[Moment]], first: int) -> int:
+    """Return the index behind the last moment that fits into one message.
+
+    Args:
+        trainings: all moments of each training, as many in each as in the others, and at least one.
+        first: index of the first moment that is sent.
+    """
+    nbytes = sum(moments[0].patterns.nbytes + 4 * moments[0].scores.size for moments in trainings)
+    return min(first + max(1, limits.LEARNING_BYTES // nbytes), *map(len, trainings))
 
 
 def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:

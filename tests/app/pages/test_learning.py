@@ -15,6 +15,9 @@ from visformer.app.pages import learning
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings import runs as trainings
 from visformer.app.serving.trainings.runs import Runs
+from visformer.app.widgets import component
+from visformer.system import limits
+from visformer.web.learning import end_of
 
 PAGE = "measure/learning"
 WEIGHTS = "Gfqv1PF06JrGfqv1PF06JrG"
@@ -57,6 +60,7 @@ class Here:
 def own_runs(monkeypatch):
     runs = Runs(Here)
     monkeypatch.setattr(trainings, "_PATIENCE", float("inf"))  # these tests do not draw the page all the time
+    monkeypatch.setattr(limits, "LEARNING_BYTES", 10**9)  # and ask for nothing
     for module in (learning, workbench):
         monkeypatch.setattr(module, "RUNS", runs)
     yield runs
@@ -92,6 +96,37 @@ def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app, own_
     open_page(app, PAGE)
     assert app.selectbox(key="learning_task").value == "sort", "the page comes back to the run"
     assert message(app)["state"] == "over"
+
+
+def test_no_message_brings_all_moments_of_a_long_run_and_only_a_place_among_them_is_taken(
+    new_app, own_runs, monkeypatch
+):
+    app = new_app(page=PAGE, learning_task="sort")
+    act(app, "start")
+    drawn_when(app, own_runs, lambda run: run.state == "over")
+    (run,) = own_runs._runs.values()
+    monkeypatch.setattr(limits, "LEARNING_BYTES", 20_000)
+    app.run()
+    told = message(app)
+    (sent,) = [one for one in picture_components(app) if one.proto.id.endswith("learning_picture")]
+    assert (told["first"], told["count"]) == (0, 76)
+    assert 3 < len(told["trainings"][0]["moments"]) < 10
+    assert len(sent.proto.bytes) < 25_000
+    assert end_of(run.moments, 74) == 76, "the rest, which the browser asks for"
+    monkeypatch.setattr(limits, "LEARNING_BYTES", 1)
+    assert end_of(run.moments, 3) == 4
+
+
+@pytest.mark.parametrize(
+    ("have", "taken"), [(3, [3]), (-1, []), (1e999, []), (float("nan"), []), ("3", []), (None, [])]
+)
+def test_what_a_browser_says_that_it_has_is_a_whole_number(have, taken, monkeypatch):
+    callbacks, asked = {}, []
+    monkeypatch.setattr(component, "_LEARNING", lambda **given: callbacks.update(given))
+    monkeypatch.setattr(component, "_sent", lambda key: {"have": have})
+    component.learning_view(on_act=lambda act: None, on_missing=asked.append)
+    callbacks["on_have_change"]()
+    assert asked == taken
 
 
 def test_a_run_pauses_takes_one_step_and_goes_on_with_another_seed(new_app, own_runs):

@@ -3,6 +3,7 @@
 import pytest
 
 from visformer.app.presentation import following, rooms
+from visformer.app.presentation.waking import Waking
 
 
 @pytest.fixture
@@ -10,6 +11,7 @@ def own_rooms(monkeypatch):
     """Rooms in which every session but "gone" is connected; a test reruns sessions and closes rooms itself."""
     own = rooms.Rooms(lambda session: session != "gone")
     monkeypatch.setattr(following, "ROOMS", own)
-    monkeypatch.setattr(following, "wake", list)
+    monkeypatch.setattr(following, "WAKING", Waking(lambda session: None))
+    monkeypatch.setattr(following, "own_address", lambda: "192.0.2.1")
     monkeypatch.setattr(following, "_start_checks", lambda: None)
     return own

@@ -52,6 +52,33 @@ def test_a_question_takes_so_many_people_and_those_can_change_their_answers(monk
     assert guess.answer("ben", READING, [1])
 
 
+def test_what_is_on_its_way_when_answers_are_locked_or_reset_does_not_count():
+    guess = asked(ana=[1])
+    guess.lock()
+    assert not guess.answer("ben", READING, [0])
+    assert not guess.answer("ana", READING, []), "nor is it taken back"
+    guess.reopen()
+    assert guess.answer("ben", READING, [0])
+    guess.reset()
+    assert guess.count() == 0
+    assert not guess.answer("ana", READING, [1])
+    assert (guess.question.options, guess.question.shares) == (READING.options, READING.shares)
+    assert guess.answer("ana", guess.question, [1])
+
+
+def test_one_network_has_its_share_and_nobody_else_is_refused_for_it():
+    guess = asked()
+    there = {"address": "192.0.2.1", "share": 2}
+    for guest in ("ana", "ben"):
+        assert guess.answer(guest, READING, [0], **there)
+    with pytest.raises(BusyError, match="2 answers came from your network"):
+        guess.answer("cem", READING, [0], **there)
+    assert guess.answer("ana", READING, [1], **there), "a change is no other answer"
+    assert guess.answer("dan", READING, [0], address="192.0.2.2", share=2)
+    assert guess.answer("ben", READING, [], **there)
+    assert guess.answer("cem", READING, [0], **there)
+
+
 def test_the_nearest_are_named_as_far_as_they_gave_a_name():
     guess = asked(ana=[0], ben=[2], cem=[0])
     guess.answer("cem", READING, [0])

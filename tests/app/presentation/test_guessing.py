@@ -35,9 +35,13 @@ def presenter(new_app, own_rooms):
 
 @pytest.fixture
 def phone(new_app, presenter):
-    def scan(guest="", **link):
-        app = new_app(follow=rooms.code_of(presenter.session_state["room"]), guest=guest, **link)
+    def scan(kept="", **link):
+        """Open the room's link; ``kept``: the key that the browser kept from before a reload."""
+        app = new_app(follow=rooms.code_of(presenter.session_state["room"]), **link)
         assert not app.exception
+        guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
+        if kept:
+            call(app, guess_views._take_up, guess, kept)
         return app
 
     return scan
@@ -80,7 +84,7 @@ def sent(monkeypatch):
 
 
 def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phone):
-    app = phone("one")
+    app = phone()
     press(presenter, "guess_begin")
     assert texts(app.run(), "The presenter is choosing a question")
     assert not app.text_input, "no box, and no translation that would tell the answer"
@@ -120,7 +124,7 @@ def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypa
     presenter.selectbox(key=boxes.MODEL).set_value(model).run()
     ask(presenter, kind)
     guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
-    phones = [tap(phone(f"guest {i}"), i) for i in range(2)]
+    phones = [tap(phone(), i) for i in range(2)]
     drawn = sent(monkeypatch)
     press(presenter, "guess_reveal")
     wide, (upright,) = drawn[0], (phones[0].run(), drawn[-1:])[1]
@@ -133,7 +137,7 @@ def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypa
 def test_what_comes_next_is_not_told_by_the_sentence(presenter, phone):
     presenter.selectbox(key=boxes.MODEL).set_value("mini-gpt").run()
     ask(presenter, "next", word=2)
-    app = phone("one")
+    app = phone()
     assert told(app, "What comes next?") == "What comes next? “</s> I went …”"
     assert not any("Northeastern" in text for text in texts(app))
 
@@ -163,7 +167,7 @@ def test_the_page_comes_back_as_it_was_on_every_screen(new_app, own_rooms):
 
 def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(presenter, phone):
     ask(presenter)
-    app = tap(phone("one"), 0)
+    app = tap(phone(), 0)
     app.text_input(key="guess_name").set_value("Ana").run()
     press(presenter, "guess_reveal")
     app.run()
@@ -180,7 +184,7 @@ def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(pres
 
 def test_a_presenter_who_goes_to_another_page_ends_the_question(presenter, phone):
     ask(presenter)
-    app = phone("one")
+    app = phone()
     presenter.switch_page("pages/see/masks.py").run()
     assert not presenter.exception
     assert following.ROOMS.guess(rooms.code_of(presenter.session_state["room"])) is None
@@ -189,7 +193,7 @@ def test_a_presenter_who_goes_to_another_page_ends_the_question(presenter, phone
 
 def test_a_room_that_is_closed_ends_its_question(presenter, phone):
     ask(presenter)
-    app = phone("one")
+    app = phone()
     press(presenter, "following_stop")
     assert texts(presenter, "Translation")
     assert address_of(presenter) == {"stack": "cross", "layer": "3", "head": "3"}
@@ -199,7 +203,7 @@ def test_a_room_that_is_closed_ends_its_question(presenter, phone):
 
 def test_somebody_who_browses_alone_is_not_asked_and_who_is_asked_computes_nothing(presenter, phone, monkeypatch):
     ask(presenter)
-    app = press(phone("one"), "following_turn")
+    app = press(phone(), "following_turn")
     assert texts(app, "Translation")
 
     def fail(*_args, **_options):
@@ -208,7 +212,7 @@ def test_somebody_who_browses_alone_is_not_asked_and_who_is_asked_computes_nothi
     for name in ("current_trace", "prefetch"):
         monkeypatch.setattr(controls, name, fail)
     assert told(press(app, "following_turn"), "Layer 3")
-    tap(phone("two"), 2)
+    tap(phone(), 2)
 
 
 def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(presenter):
@@ -234,28 +238,97 @@ def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(pr
 # Late, lost and hostile phones ----------------------------------------------------------------------------------------
 
 
+def key_of(app):
+    """Return the key that the browser of a phone is to keep."""
+    (sent,) = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "visformer_kept_key"]
+    return sent.bytes.decode()
+
+
 def test_a_phone_that_is_reloaded_comes_back_to_its_answer_and_a_late_one_to_the_question(presenter, phone):
     ask(presenter)
-    app = tap(phone("one"), 2, 3)
+    app = tap(phone(), 2, 3)
     app.text_input(key="guess_name").set_value("Ana").run()
-    again = phone("one")
+    again = phone(kept=key_of(app))
     assert again.pills[0].value == [2, 3]
     assert again.text_input(key="guess_name").value == "Ana"
-    late, *others = (phone(guest) for guest in ("two", "", "", "x" * 1000))
-    ids = [each.session_state["guest"] for each in (late, *others)]
-    assert ids[0] == "two" and len({*ids}) == 4, "who has none gets one, which the address keeps"
-    assert all(0 < len(each) < 40 for each in ids)
+    assert key_of(again) == key_of(app)
+    others = [phone(kept=kept) for kept in ("", "made up", "x" * 1000)]
+    assert len({key_of(each) for each in (app, *others)}) == 4, "nobody chooses a key"
+    late = others[0]
     assert late.pills[0].value == []
     assert told(late, "Layer 3")
     tap(late, 3)
+    assert told(presenter.run(), "2 of") == "2 of 2 phones have answered."
     press(presenter, "guess_reveal")
-    assert told(phone("three"), "The words that a person chose")
+    assert told(phone(kept=key_of(app)), "You chose to, Northeastern")
+    assert told(phone(), "The words that a person chose")
+
+
+def test_a_copied_address_has_neither_name_nor_answer(presenter, phone):
+    ask(presenter)
+    app = tap(phone(), 2, 3)
+    app.text_input(key="guess_name").set_value("Ana").run()
+    copied = {name: app.query_params[name] for name in app.query_params}
+    assert key_of(app) not in str(copied)
+    other = phone(**{name: value for name, value in copied.items() if name != "follow"})
+    assert other.pills[0].value == []
+    assert other.text_input(key="guess_name").value == ""
+    assert key_of(other) != key_of(app)
+
+
+def test_the_number_of_answers_from_one_network_is_that_of_its_phones(presenter, phone, monkeypatch):
+    """One connection after the other, each with another key, gives few answers."""
+    monkeypatch.setattr(limits, "GUESSES_ALONE", 2)
+    here = [SESSION]
+    monkeypatch.setattr(following.ROOMS, "_connected", lambda session: session in here)
+    monkeypatch.setattr(following, "own_session", lambda: here[-1])
+    ask(presenter)
+
+    def arrive(name):
+        here.append(name)
+        return phone()
+
+    for number in range(2):
+        tap(arrive(f"fake {number}"), 1)
+        here.pop()
+    refused = arrive("fake 2")
+    assert texts(tap(refused, 1), "2 answers came from your network")
+    app = arrive("beside it")
+    assert not texts(tap(arrive("a third"), 1), "2 answers"), "three are here at a time"
+    assert texts(tap(app, 1), "3 answers came from your network")
+    monkeypatch.setattr(following, "own_address", lambda: "another")
+    assert not texts(tap(arrive("elsewhere"), 3), "3 answers")
+
+
+def test_the_presenter_locks_a_question_and_resets_its_answers(presenter, phone):
+    ask(presenter)
+    app = tap(phone(), 2, 3)
+    press(presenter, "guess_lock")
+    assert captions(app.run(), "The presenter takes no more guesses.")
+    assert app.pills[0].disabled and app.pills[0].value == [2, 3], "its guess counts"
+    app.session_state[app.pills[0].key] = [1]  # a tap that no browser sends
+    app.run()
+    assert following.ROOMS.guess(rooms.code_of(presenter.session_state["room"])).answer_of(key_of(app)).chosen == {2, 3}
+    late = phone()
+    assert late.pills[0].disabled and badges(late) == ["No guess yet."]
+    press(presenter, "guess_reopen")
+    tap(late.run(), 1)
+    assert told(presenter.run(), "2 of") == "2 of 2 phones have answered."
+    press(presenter, "guess_reset")
+    assert told(presenter, "0 of") == "0 of 1 phones have answered."
+    for each in (app.run(), late.run()):
+        assert each.pills[0].value == [] and not each.pills[0].disabled
+    assert told(presenter.run(), "0 of"), "what the phones had chosen is not given again"
+    tap(app, 1)
+    press(presenter, "guess_reveal")
+    press(presenter, "guess_reset")
+    assert told(presenter, "0 of")
 
 
 def test_names_are_shown_as_they_are_typed_and_never_needed(presenter, phone):
     ask(presenter)
-    tap(phone("one"), 1)
-    app = tap(phone("two"), 3)
+    tap(phone(), 1)
+    app = tap(phone(), 3)
     app.text_input(key="guess_name").set_value(HOSTILE).run()
     press(presenter, "guess_reveal")
     shown = told(presenter, "Nearest")
@@ -266,11 +339,11 @@ def test_names_are_shown_as_they_are_typed_and_never_needed(presenter, phone):
 
 def test_a_full_question_says_so_and_a_wrong_code_tells_nothing(presenter, phone, monkeypatch):
     ask(presenter)
-    tap(phone("one"), 1)
+    tap(phone(), 1)
     monkeypatch.setattr(limits, "GUESSES", 1)
-    assert texts(tap(phone("two"), 2), "1 people have answered")
+    assert texts(tap(phone(), 2), "1 people have answered")
     monkeypatch.setattr(limits, "WRONG_CODES", 0)
-    assert not texts(phone("three"), "Layer 3")
+    assert not texts(phone(), "Layer 3")
 
 
 def test_a_sentence_with_too_many_words_says_so(presenter, monkeypatch):
@@ -286,7 +359,7 @@ def test_a_sentence_with_too_many_words_says_so(presenter, monkeypatch):
 def test_the_file_has_the_answers_and_nobodys_name_or_id(presenter, phone, monkeypatch):
     ask(presenter)
     for number, word in enumerate((1, 3, 3)):
-        app = tap(phone(f"guest-{number}"), word)
+        app = tap(phone(), word)
         app.text_input(key="guess_name").set_value(f"Name {number}").run()
     tables = []
     monkeypatch.setattr(guess_views.downloads, "csv", lambda table, what: tables.append((what, table)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from visformer.app.presentation.rooms import Rooms, code_of
 from visformer.errors import BusyError
 from visformer.system import limits
+from visformer.system.sockets import network_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 SHOWN = {"page": "masks", "text": "I like cats."}
@@ -120,6 +121,41 @@ def test_followers_are_removed_when_their_sessions_end(rooms, connected):
     assert rooms.write(key, SHOWN) == {"phone 2"}
     rooms.follow(code_of(key), "phone 0")
     assert rooms.write(key, {}) == {"phone 0", "phone 2"}
+
+
+def test_a_network_has_as_large_a_share_of_a_room_as_it_had_followers_at_a_time(rooms, connected):
+    code, alone = code_of(rooms.open("presenter")), limits.GUESSES_ALONE
+    for number in range(100):  # one after the other
+        connected.add("fake")
+        rooms.follow(code, f"fake {number}", address="192.0.2.1")
+    assert rooms.share(code, "192.0.2.1") == alone
+    hall = [f"phone {number}" for number in range(60)]
+    connected.update(hall)
+    for phone in hall:
+        rooms.follow(code, phone, address="192.0.2.2")
+    assert rooms.share(code, "192.0.2.2") == 60
+    connected.difference_update(hall[10:])  # they sleep once they have answered
+    rooms.check()
+    rooms.follow(code, hall[0], address="192.0.2.2")
+    assert rooms.share(code, "192.0.2.2") == 60
+    assert rooms.share(code, "192.0.2.1") == rooms.share("closed", "192.0.2.2") == alone
+    many = [f"fake {number}" for number in range(limits.GUESSES_ADDRESS + 50)]
+    connected.update(many)
+    for fake in many:
+        rooms.follow(code, fake, address="192.0.2.3")
+    assert rooms.share(code, "192.0.2.3") == limits.GUESSES_ADDRESS < limits.GUESSES
+
+
+def test_of_ipv6_a_whole_network_is_one_address():
+    for address, known in {
+        "2001:db8::1": "2001:db8::",
+        "2001:db8:0:0:ffff::1": "2001:db8::",
+        "2001:db8:0:1::1": "2001:db8:0:1::",
+        "192.0.2.1": "192.0.2.1",
+        "x" * 1000: "",
+        "": "",
+    }.items():
+        assert network_of(address) == known
 
 
 def test_too_many_wrong_codes_lock_out_newcomers_for_a_minute_but_not_followers(rooms, clock):

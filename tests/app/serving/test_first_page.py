@@ -1,13 +1,19 @@
 """The page that is served before the script has run, with Streamlit's own files."""
 
+import base64
+import hashlib
+import re
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.testclient import TestClient
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from visformer.app.streamlit_private.first_page import FirstPage
+from visformer.app.streamlit_private.first_page import FirstPage, inline_scripts
 
-CLIENT = TestClient(Starlette(routes=create_streamlit_static_assets_routes(""), middleware=[Middleware(FirstPage)]))
+LAYERS = [Middleware(FirstPage), Middleware(GZipMiddleware)]  # Streamlit compresses what is not a file of its own
+CLIENT = TestClient(Starlette(routes=create_streamlit_static_assets_routes(""), middleware=LAYERS))
 
 
 def test_the_first_page_has_the_visitors_language():
@@ -25,6 +31,14 @@ def test_the_first_page_has_the_visitors_language():
         assert "<title>Visformer</title>" in response.text
         assert int(response.headers["content-length"]) == len(response.content), path
         assert "etag" not in response.headers
+
+
+def test_the_first_page_says_where_its_server_is_by_a_script_that_the_policy_allows():
+    page = CLIENT.get("/masks").text
+    scripts = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    assert "BACKEND_BASE_URL" in scripts[0] and page.index(scripts[0]) < page.index('<script type="module"')
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert inline_scripts() == [f"'sha256-{each}'" for each in hashes]
 
 
 def test_a_head_request_gets_the_length_without_the_page():

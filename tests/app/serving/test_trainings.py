@@ -82,6 +82,62 @@ def test_only_so_many_run_at_a_time(started):
         started.play(first)
 
 
+@pytest.fixture
+def full(started):
+    """All places are taken from one network, by runs that nobody else watches."""
+
+    def take(*, watchers=1):
+        runs = [
+            started.start(f"tab {i}", [Recipe("sort")], session="", address="one", watchers=watchers, speed=20)
+            for i in range(limits.TRAININGS)
+        ]
+        for run in runs:
+            until(lambda run=run: run.state == "playing")
+        return runs
+
+    return take
+
+
+def test_whoever_has_several_makes_room_for_a_newcomer_and_can_go_on_later(started, full):
+    first, *others = full()
+    new = started.start("visitor", [Recipe("sort")], session="", address="another", speed=20)
+    assert (first.state, str(first.problem)[:30]) == ("paused", "This training has made room fo")
+    assert all(run.is_active for run in (new, *others))
+    with pytest.raises(BusyError, match="4 models are being trained"):
+        started.play(first)
+    for _ in range(20):  # as often as he tries, others keep a place
+        with pytest.raises(BusyError):
+            started.start("one more tab", [Recipe("sort")], session="", address="one")
+    assert new.is_active
+    started._end(new)
+    started.play(first)
+    assert first.problem is None and first.is_active
+
+
+def test_a_room_goes_before_single_visitors_of_the_same_network_and_is_not_paused_for_them(started, full):
+    first, *_ = full()
+    room = started.start("room", [Recipe("sort")], session="", address="one", watchers=30, speed=20)
+    assert first.state == "paused" and room.is_active
+    with pytest.raises(BusyError):
+        started.play(first)
+    assert room.is_active
+
+
+def test_several_rooms_of_one_network_make_room_for_another_one(started, full):
+    full(watchers=100)
+    assert started.start("room", [Recipe("sort")], session="", address="another", watchers=30, speed=20).is_active
+
+
+def test_visitors_with_one_run_each_are_not_paused_for_another(started):
+    runs = [
+        started.start(f"visitor {i}", [Recipe("sort")], session="", address=f"{i}", speed=20)
+        for i in range(limits.TRAININGS)
+    ]
+    with pytest.raises(BusyError):
+        started.start("one more", [Recipe("sort")], session="", address="more")
+    assert all(run.is_active for run in runs)
+
+
 def test_only_so_many_are_kept(started):
     for number in range(limits.TRAININGS_KEPT + 3):
         run = started.start(f"visitor {number}", [Recipe("sort")], session="", speed=20)

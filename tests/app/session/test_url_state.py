@@ -108,6 +108,17 @@ def test_any_address_gives_a_state_and_remarks_on_the_rest(address):
         assert is_default or name in state.fields() or f"{name}={value}" in reported
 
 
+@pytest.mark.parametrize("any_model", ["", "1"])
+def test_any_text_as_a_model_is_reported(any_model, monkeypatch):
+    """Also one that the file system refuses: too long as a name or as a path, with bytes that no name has."""
+    monkeypatch.setenv("VISFORMER_ANY_MODEL", any_model)
+    for name in ("x" * 256, "语" * 86, "x/" * 3000, "x" * 256 + "@3", "a/" + "y" * 3000, "untrained-" + "9" * 5000):
+        for field in (name, f"{name}\0", f"{name}\ud83d"):
+            state, (remark,) = url_state.read({"model": field})
+            assert state.model == ""
+            assert_printable(remark)
+
+
 def assert_printable(*remarks):
     for remark in remarks:
         for language in i18n.languages():

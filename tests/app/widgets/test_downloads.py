@@ -3,6 +3,7 @@
 import threading
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import streamlit
 
@@ -75,6 +76,15 @@ def test_the_formats_that_people_use_most_come_first(new_app):
     """PNG of the explorer is drawn by the browser, as it is on screen."""
     assert open_export(new_app(), "attention")[:3] == ["SVG", "HTML", "CSV"]
     assert open_export(new_app(page="understand/head"))[:3] == ["PNG", "SVG", "CSV"]
+
+
+def test_no_cell_or_name_of_a_table_becomes_a_formula(monkeypatch):
+    files = []
+    monkeypatch.setattr(streamlit, "download_button", lambda _label, make, *_given, **_named: files.append(make()))
+    table = pd.DataFrame({"=1": ["=1+1", " @SUM(A1)", None], "n": [1, -2, 3], "share": [0.1, float("nan"), -1.5]})
+    with in_a_session({}):
+        downloads.csv(table, "answers")
+    assert files == ["\ufeff'=1,n,share\r\n'=1+1,1,0.1\r\n' @SUM(A1),-2,\r\n,3,-1.5\r\n".encode()]
 
 
 def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(new_app, monkeypatch):

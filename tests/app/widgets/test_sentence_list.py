@@ -27,6 +27,7 @@ def chosen(monkeypatch):
 
 def test_a_list_holds_texts_and_pairs(chosen):
     assert chosen("the cat\n\nthe dog\tle chien") == ("the cat", ("the dog", "le chien"))
+    assert chosen("\ufeff\nthe cat\n\t\n\ufeffthe dog") == ("the cat", "the dog"), "byte order marks, and nothing else"
     with in_a_session({}):
         bundled = Chosen(is_own=False, first=10).sentences()
     assert len(bundled) == 10 and bundled[0][0].startswith("My sister")

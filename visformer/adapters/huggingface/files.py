@@ -65,7 +65,7 @@ def is_here(name: str) -> bool:
     Raises:
         HFValidationError: this cannot be a name on a hub.
     """
-    return Path(name).is_dir() or (_found(name, "config.json") is not None and has_weights(name))
+    return os.path.isdir(name) or (_found(name, "config.json") is not None and has_weights(name))
 
 
 def has_weights(name: str) -> bool:
@@ -92,7 +92,7 @@ def snapshot_of(name: str) -> Path:
 
 def _found(name: str, file: str) -> Path | None:
     """Return a file of a model that can be read, if there is one."""
-    path = Path(name, file) if Path(name).is_dir() else try_to_load_from_cache(name, file)
+    path = Path(name, file) if os.path.isdir(name) else try_to_load_from_cache(name, file)
     return Path(path) if isinstance(path, str | Path) and os.access(path, os.R_OK) else None
 
 
@@ -152,7 +152,7 @@ def helpful(name: str, *, otherwise: Message) -> Iterator[None]:
     except Exception as error:  # the library raises a dozen classes, and some bare Exceptions
         causes = list(_causes(error))
         raise CheckpointError(
-            _why(causes, otherwise=otherwise, is_folder=Path(name).is_dir()),
+            _why(causes, otherwise=otherwise, is_folder=os.path.isdir(name)),
             name=name,
             bundled=", ".join(BUNDLED),
             endpoint=constants.ENDPOINT,

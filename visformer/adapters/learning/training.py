@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from visformer.adapters.learning.moment import EVERY, Moment, Sight
+from visformer.adapters.learning.optimizer import AdamW
 from visformer.adapters.learning.recipe import Recipe
 from visformer.adapters.learning.sequences import NOTHING, SEQUENCES, Batch, Probe
 from visformer.adapters.learning.symbols import Symbols
@@ -50,7 +51,7 @@ class Training:
         self._rng = np.random.default_rng([recipe.seed, 1])
         self.probe: Probe = self._drawn.probe(np.random.default_rng(_PROBE_SEED))
         self._rate = HIGH_RATE if recipe.variant == "high-rate" else RATE
-        self._optimizer = torch.optim.AdamW(self.module.parameters(), lr=self._rate, betas=(0.9, 0.98), fused=True)
+        self._optimizer = AdamW(self.module.parameters())
         self._losses: list[float] = []
 
     @property
@@ -62,12 +63,9 @@ class Training:
         """Take one step."""
         cancellation.check()
         self.step += 1
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._rate * min(1.0, self.step / WARM_UP)
         loss = _loss(self.module, self._batch())
-        self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
+        self._optimizer.step(self._rate * min(1.0, self.step / WARM_UP))
         self._losses.append(loss.item())
 
     def _batch(self) -> Batch:

@@ -38,7 +38,16 @@ def parse_sentences(text: str) -> Sentences:
     Raises:
         TextError: a line has an empty side or a third column; the message has its number, from 1. Or there is no line.
     """
-    found: list[str | tuple[str, str]] = []
+    return tuple(sentence for _, sentence in numbered_sentences(text))
+
+
+def numbered_sentences(text: str) -> list[tuple[int, str | tuple[str, str]]]:
+    """Parse a list as :func:`parse_sentences` does, and return each sentence behind the number of its line, from 1.
+
+    Raises:
+        TextError: as for :func:`parse_sentences`.
+    """
+    found: list[tuple[int, str | tuple[str, str]]] = []
     for line, row in enumerate(text.splitlines(), 1):
         source, *target = (part.strip() for part in row.removeprefix("\ufeff").split("\t"))
         if not source and not any(target):
@@ -51,10 +60,10 @@ def parse_sentences(text: str) -> Sentences:
             )
         if not source or (target and not target[0]):
             raise TextError(N_("Line {line}: nothing is written on one side of the tab."), line=line)
-        found.append((source, target[0]) if target else source)
+        found.append((line, (source, target[0]) if target else source))
     if not found:
         raise TextError(N_("The list is empty: write a sentence a line."))
-    return tuple(found)
+    return found
 
 
 @cache

@@ -11,7 +11,7 @@ from visformer.app.presentation import following
 from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
 from visformer.app.session import address, boxes, run, visit
 from visformer.app.session.slots import Slot, widget_key
-from visformer.app.streamlit_private.other_sessions import is_connected, own_session
+from visformer.app.streamlit_private.other_sessions import is_connected, own_address, own_session
 from visformer.app.widgets import controls, url_widgets
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
@@ -31,7 +31,7 @@ from visformer.pictures.learning import (
 from visformer.pictures.registry.options import Option
 from visformer.pictures.registry.picture import pages
 from visformer.pictures.registry.setting import Setting
-from visformer.web.learning import Shown
+from visformer.web.learning import Shown, end_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -104,9 +104,14 @@ def _acts() -> bool:
     return not following.shared() or bool(following.presented())
 
 
+def _watchers() -> int:
+    return 1 + (following.count() if following.presented() else 0)
+
+
 def _start(recipes: tuple[Recipe, ...]) -> None:
     try:
-        RUNS.start(following.owner(), recipes, session=own_session(), speed=_SPEED.get())
+        who = {"session": own_session(), "address": own_address()}
+        RUNS.start(following.owner(), recipes, **who, watchers=_watchers(), speed=_SPEED.get())
         following.nudge()
     except VisformerError as problem:
         _PROBLEM.set(problem)
@@ -116,6 +121,8 @@ def _start(recipes: tuple[Recipe, ...]) -> None:
 def _live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
     """Draw what is new; reruns by itself while the training goes on."""
     found = RUNS.of(following.owner(), recipes)
+    if found is not None and _acts():
+        found.watchers = _watchers()
     if (found is not None and found.is_active) != is_watched or _BEGINS.get():
         st.rerun()
     with st.container(gap=None):  # feeds take up no room
@@ -167,7 +174,8 @@ def _send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
     name, before = _SENT.get()
     before = before if name == found.name else ()
     first = min(before[0], n) if before else 0
-    _SENT.set((found.name, (*before, n)[-_OVERLAP:]))
+    end = end_of(found.moments, first)
+    _SENT.set((found.name, (*before, end)[-_OVERLAP:]))
     if found.problem is not None:
         look["problem"] = found.problem.localized(_)
     about, titled = recipes[0].about, len(recipes) > 1
@@ -175,13 +183,13 @@ def _send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
         Shown(
             title=_(about.variants[recipe.variant]) if titled else "",
             sight=sight,
-            moments=moments[first:n],
+            moments=moments[first:end],
             looks=[_(label) for label in about.looks.values()],
             curves=(_(about.trained), _(about.probed)),
         )
         for recipe, sight, moments in zip(recipes, found.sights, found.moments, strict=True)
     ]
-    learning_moments(shown, run=found.name, state=state, first=first, **look)
+    learning_moments(shown, run=found.name, state=state, first=first, count=n, **look)
 
 
 def _after(found: Run, setting: Setting) -> None:

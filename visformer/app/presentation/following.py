@@ -1,23 +1,25 @@
 """Following a presenter: every session that opened a room's link shows what the presenter's session shows.
 
-There is no polling: when the presenter moves on, the following sessions are rerun, as after a click of their own, and
-so they are when the presenter's browser disconnects or comes back.
+There is no polling: when the presenter moves on, the following sessions are rerun, a few at a time, as after a click of
+their own, and so they are when the presenter's browser disconnects or comes back.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
 import streamlit as st
 
 from visformer.app.presentation.guesses import Guess
 from visformer.app.presentation.rooms import ROOMS, code_of
+from visformer.app.presentation.waking import WAKING
 from visformer.app.session import address, url_state, visit
 from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private.other_sessions import own_session, wake
+from visformer.app.streamlit_private.other_sessions import own_address, own_session
 from visformer.errors import N_, BusyError
 
 END_ROOM = N_("End the room")
@@ -65,7 +67,7 @@ def take_up(value: object) -> None:
 def dismiss() -> None:
     """Close this session's room."""
     if presented():
-        wake(ROOMS.close(_KEY.get()))
+        WAKING.wake(ROOMS.close(_KEY.get()))
 
 
 def publish(run: Run | None = None) -> None:
@@ -74,7 +76,7 @@ def publish(run: Run | None = None) -> None:
         shown = address.current(run)
         state = {url_state.PAGE: shown.page, **address.address(shown)}
         state.pop(url_state.LANGUAGE, None)
-        wake(ROOMS.write(_KEY.get(), state))
+        WAKING.wake(ROOMS.write(_KEY.get(), state))
 
 
 def shared() -> str:
@@ -90,7 +92,7 @@ def owner() -> str:
 def nudge() -> None:
     """Have the followers drawn anew, for what is not part of the state."""
     if presented():
-        wake(ROOMS.followers(_KEY.get()))
+        WAKING.wake(ROOMS.followers(_KEY.get()))
 
 
 def guess() -> Guess | None:
@@ -102,7 +104,13 @@ def guess() -> Guess | None:
 
 def ask(guess: Guess | None) -> None:
     """Begin a question to this session's room, or end it (None)."""
-    wake(ROOMS.ask(_KEY.get(), guess))
+    WAKING.wake(ROOMS.ask(_KEY.get(), guess))
+
+
+def network() -> tuple[str, int]:
+    """Return the address of this session's network, and how many of it may answer a question to the room it follows."""
+    address = own_address()
+    return address, ROOMS.share(ROOM.get(), address)
 
 
 def count() -> int:
@@ -117,7 +125,7 @@ def catch_up() -> None:
         return
     was_in = _SAID.get() in (_FOLLOWS, _AWAY)
     try:
-        followed = ROOMS.follow(code, own_session(), is_new=not was_in)
+        followed = ROOMS.follow(code, own_session(), address=own_address(), is_new=not was_in)
     except BusyError as busy:
         _SAID.set(busy.message_id)
         return
@@ -134,6 +142,13 @@ def catch_up() -> None:
         _SEEN.set(version)
         state, remarks = url_state.read(texts)
         visit.bring_back(state, remarks)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw a page; when all of it is drawn, another follower's turn has come."""
+    yield  # where the page is another one, this run ends here, and the next one draws it
+    WAKING.drawn(own_session())
 
 
 def line(beside: Callable[[], None] = lambda: None) -> None:
@@ -174,7 +189,7 @@ def _check() -> None:
     timer = threading.Timer(_CHECK_SECONDS, _check)
     timer.daemon = True
     timer.start()
-    wake(ROOMS.check())
+    WAKING.wake(ROOMS.check())
 
 
 _start_checks = cache(_check)  # once per process

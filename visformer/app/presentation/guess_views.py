@@ -1,5 +1,6 @@
 """A question to the room as the presenter and the phones see it: open with what to tap, then revealed."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, hold
 from visformer.app.widgets import controls, downloads
+from visformer.app.widgets.component import kept_key
 from visformer.errors import N_
 from visformer.i18n import paragraph
 from visformer.system import limits
@@ -65,6 +67,7 @@ def phone(guess: Guess) -> None:
             st.text(boxes.gettext()(N_("The presenter is choosing a question: it appears here.")))
             return
         _asked(question)
+        kept_key(guessing.guest(), on_kept=partial(_take_up, guess))
         if result is None:
             st.caption(boxes.gettext()(_TAP[question.kind]))
             _taps(guess, question, guessing.guest())
@@ -72,6 +75,13 @@ def phone(guess: Guess) -> None:
         _own(guess, question)
         _told(question, result)
         _picture(question, result, upright=True)
+
+
+def _take_up(guess: Guess, key: str) -> None:
+    """Return to the answer of before a reload, as a callback."""
+    answer = guessing.take_up(guess, key)
+    if answer is not None:
+        _NAME.set(answer.name)
 
 
 def _asked(question: Question) -> None:
@@ -108,32 +118,37 @@ def _options(question: Question) -> None:
 @controls.errors_shown()
 def _taps(guess: Guess, question: Question, guest: str) -> None:
     """Draw the words to tap and take each tap: a tap reruns only this."""
-    _ = boxes.gettext()
+    _, is_locked = boxes.gettext(), guess.is_locked
     before = guess.answer_of(guest)
     options: dict[int, str] = {i: plain(option) for i, option in enumerate(question.options)}
-    key, first = f"{_TAPS}_{question.id}", sorted(before.chosen) if before else []
+    first = sorted(before.chosen) if before else []
+    key = f"{_TAPS}_{question.id}_{guest}_{is_locked}"  # another one shows what counts
     look: dict[str, Any] = {"format_func": options.__getitem__, "key": key, "label_visibility": "collapsed"}
+    look["disabled"] = is_locked
     with st.container(key=_TAPS):
         if question.kind == "next":
             one = st.pills(_("Tokens"), [*options], default=first[0] if first else None, **look)
             chosen = [] if one is None else [one]
         else:
             chosen = st.pills(_("Words"), [*options], selection_mode="multi", default=first, **look)
-    if before is not None and before.name and not _NAME.is_set:
-        _NAME.set(before.name)
     name = st.text_input(
         _("Your name, if you like: everybody sees it if your guess is nearest; it is never stored."),
         key=_NAME.key,
         max_chars=limits.GUESS_NAME,
         placeholder=_("optional"),
+        disabled=is_locked,
     )
-    if not guess.answer(guest, question, chosen, name):
-        st.rerun()  # it was revealed, or another one is asked, since this was drawn
+    address, share = following.network()
+    if not is_locked and not guess.answer(guest, question, chosen, name, address=address, share=share):
+        st.rerun()  # it was locked or revealed, or another one is asked, since this was drawn
     if chosen:
         st.badge(_("Your guess is in."), color="green", icon=":material/check:")
-        st.caption(_("You can change it until the answer is shown."))
     else:
         st.badge(_("No guess yet."), color="gray")
+    if is_locked:
+        st.caption(_("The presenter takes no more guesses."))
+    elif chosen:
+        st.caption(_("You can change it until the answer is shown."))
 
 
 def _counted(guess: Guess) -> None:
@@ -230,8 +245,11 @@ def _buttons(guess: Guess) -> None:
     with st.container(horizontal=True, key="guess_ways"):
         if result is None:
             st.button(_("Reveal"), type="primary", key="guess_reveal", on_click=guessing.reveal, args=(guess,))
+        if result is None and not guess.is_locked:
+            st.button(_("Take no more guesses"), key="guess_lock", on_click=guessing.lock, args=(guess,))
         else:
             st.button(_("Take more guesses"), key="guess_reopen", on_click=guessing.reopen, args=(guess,))
+        st.button(_("Reset the guesses"), key="guess_reset", on_click=guessing.reset, args=(guess,))
         st.button(_("Another question"), key="guess_another", on_click=guessing.ask, args=(guess, None))
         st.button(_("Back to the page"), key="guess_end", on_click=guessing.end, args=(guess,))
         if question is not None and result is not None and result.n:

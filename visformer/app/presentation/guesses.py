@@ -4,7 +4,7 @@ import random
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +24,9 @@ KINDS: dict[Kind, str] = {
     "model": N_("What the model reads"),
     "next": N_("What comes next"),
 }
+
+
+_new_id = partial(secrets.token_hex, 4)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Question:
     head: int = 0
     options: tuple[str, ...] = ()
     shares: tuple[float, ...] = ()
-    id: str = field(default_factory=partial(secrets.token_hex, 4))
+    id: str = field(default_factory=_new_id)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Answer:
 
     chosen: frozenset[int]  # places among the options, at least one
     name: str = ""
+    address: str = ""  # of the network that it came from
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,15 @@ class Result:
         return len(self.chosen)
 
 
+_FROM_THERE = N_(
+    "{limit} answers came from your network, as many as it had phones here at a time: no more are taken from it. The "
+    "presenter can reset the answers."
+)
+
+
 @dataclass
 class Guess:
-    """One question of a room: being prepared, open, or revealed. Sessions share it; people are known by a random id.
+    """One question of a room: being prepared, open, or revealed. Sessions share it; each person has a secret key.
 
     Args:
         page: the page on which the presenter began; leaving it ends the question.
@@ -105,6 +115,7 @@ class Guess:
     page: str
     question: Question | None = None  # None: the presenter is choosing one
     result: Result | None = None  # once it is revealed
+    is_locked: bool = False  # whether no more answers are taken
     _answers: dict[str, Answer] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -112,19 +123,36 @@ class Guess:
         """Open a question; None: prepare another one. The answers to the one before are forgotten."""
         with self._lock:
             self._answers.clear()
-            self.question, self.result = question, None
+            self.question, self.result, self.is_locked = question, None, False
 
-    def answer(self, guest: str, question: Question, chosen: Sequence[int], name: str = "") -> bool:
+    def answer(
+        self,
+        guest: str,
+        question: Question,
+        chosen: Sequence[int],
+        name: str = "",
+        *,
+        address: str = "",
+        share: int = limits.GUESSES,
+    ) -> bool:
         """Take a person's answer to a question in place of their last one; choosing nothing takes it back.
 
+        Args:
+            guest: the person's key.
+            question: what is answered.
+            chosen: places among its options.
+            name: "" for none.
+            address: of the person's network.
+            share: how many people of this network may answer.
+
         Returns:
-            False: this question is not open any more.
+            False: this question takes no answers any more.
 
         Raises:
             BusyError: too many people have answered.
         """
         with self._lock:
-            if self.question is not question or self.result is not None:
+            if self.question is not question or self.result is not None or self.is_locked:
                 return False
             if not chosen:
                 self._answers.pop(guest, None)
@@ -132,7 +160,9 @@ class Guess:
             if guest not in self._answers and len(self._answers) >= limits.GUESSES:
                 many = N_("{limit} people have answered, the most that a question takes.")
                 raise BusyError(many, limit=limits.GUESSES)
-            self._answers[guest] = Answer(frozenset(chosen), " ".join(name.split())[: limits.GUESS_NAME])
+            if guest not in self._answers and sum(each.address == address for each in self._answers.values()) >= share:
+                raise BusyError(_FROM_THERE, limit=share)
+            self._answers[guest] = Answer(frozenset(chosen), " ".join(name.split())[: limits.GUESS_NAME], address)
             return True
 
     def answer_of(self, guest: str) -> Answer | None:
@@ -151,10 +181,20 @@ class Guess:
             if self.question is not None and self.result is None:
                 self.result = _result(self.question, [*self._answers.values()])
 
+    def lock(self) -> None:
+        """Take no more answers; the ones so far count."""
+        with self._lock:
+            self.is_locked = True
+
     def reopen(self) -> None:
         """Take answers to the same question again; the ones so far count, until they are changed."""
         with self._lock:
-            self.result = None
+            self.result, self.is_locked = None, False
+
+    def reset(self) -> None:
+        """Forget all answers, and ask the same as a new question: what is on its way answers the old one."""
+        question = self.question
+        self.ask(question and replace(question, id=_new_id()))
 
 
 def _result(question: Question, answers: list[Answer]) -> Result:

@@ -9,13 +9,11 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer.app.presentation import following
-from visformer.app.presentation.guesses import Guess, Question, Wanted
-from visformer.app.session import address, boxes, presentation_steps, selection, url_state, visit
-from visformer.app.session.address import GUEST
+from visformer.app.presentation.guesses import Answer, Guess, Question, Wanted
+from visformer.app.session import address, boxes, presentation_steps, selection, visit
 from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
-from visformer.app.widgets.component import replace_address
 from visformer.errors import N_
 
 BEGIN = N_("Guess first")
@@ -25,7 +23,7 @@ _BEFORE: Slot[State | None] = Slot("guess_before", None)  # what the presenter's
 WANTED: Slot[Wanted | None] = Slot("guess_wanted", None)
 """What the form begins with, once: a lesson's question, or the head in focus."""
 
-_ID_CHARACTERS = 40  # more than any id has
+_GUEST = Slot("guest", "")  # the key of this person's answer
 
 
 def is_offered() -> bool:
@@ -69,6 +67,18 @@ def reveal(guess: Guess) -> None:
     following.nudge()
 
 
+def lock(guess: Guess) -> None:
+    """Take no more answers."""
+    guess.lock()
+    following.nudge()
+
+
+def reset(guess: Guess) -> None:
+    """Forget all answers, and take new ones."""
+    guess.reset()
+    following.nudge()
+
+
 def reopen(guess: Guess) -> None:
     """Take answers again."""
     guess.reopen()
@@ -109,11 +119,15 @@ def offer_steps(guess: Guess) -> None:
 
 
 def guest() -> str:
-    """Return this person's id, and put it into the address, where a reload finds it."""
-    if not 0 < len(GUEST.get()) <= _ID_CHARACTERS:
-        GUEST.set(secrets.token_urlsafe(9))
-    query = {url_state.FOLLOW: following.shared(), url_state.GUEST: GUEST.get()}
-    if boxes.LANGUAGE_IS_CHOSEN.get():
-        query[url_state.LANGUAGE] = boxes.language()
-    replace_address(current_page(), query, key="guest_address")
-    return GUEST.get()
+    """Return the key of this session's answer, which its browser keeps for a reload, in no address."""
+    if not _GUEST.get():
+        _GUEST.set(secrets.token_hex(8))
+    return _GUEST.get()
+
+
+def take_up(guess: Guess, key: str) -> Answer | None:
+    """Make the answer with a key that the browser kept this session's; return it, None if there is none."""
+    answer = guess.answer_of(key)
+    if answer is not None:
+        _GUEST.set(key)
+    return answer

@@ -39,7 +39,8 @@ class _Room:
     is_presented: bool = True
     version: int = 0
     state: dict[str, str] = field(default_factory=dict)
-    followers: set[str] = field(default_factory=set)
+    followers: dict[str, str] = field(default_factory=dict)  # to the address of their network
+    most: dict[str, int] = field(default_factory=dict)  # by address: followers at a time, where there were many
     guess: Guess | None = None  # the question that the room is asked
 
 
@@ -111,6 +112,16 @@ class Rooms:
             room = self._rooms.get(code)
             return room.guess if room is not None else None
 
+    def share(self, code: str, address: str) -> int:
+        """Return how many people of a network may answer a question: as many as it has had followers at a time.
+
+        So every answer takes a connection, and somebody who opens one after the other has a few.
+        """
+        with self._lock:
+            room = self._rooms.get(code)
+            most = room.most.get(address, 0) if room is not None else 0
+            return min(max(limits.GUESSES_ALONE, most), limits.GUESSES_ADDRESS)
+
     def close(self, key: str) -> frozenset[str]:
         """Remove a room; return its followers."""
         with self._lock:
@@ -122,10 +133,14 @@ class Rooms:
             room = self._room_of(key)
             return room is not None and room.presenter == presenter
 
-    def follow(self, code: str, follower: str, *, is_new: bool = True) -> Followed | None:
+    def follow(self, code: str, follower: str, *, address: str = "", is_new: bool = True) -> Followed | None:
         """Return what a room shows, and register the follower to be woken; None if there is no such room.
 
-        ``is_new``: whether the session may be guessing; False: it has followed this room before.
+        Args:
+            code: of the room.
+            follower: the session that follows.
+            address: of its network.
+            is_new: whether the session may be guessing the code; False: it has followed this room before.
 
         Raises:
             BusyError: too many wrong codes were tried; codes of new sessions are not looked up for now.
@@ -138,14 +153,15 @@ class Rooms:
                 if is_new:
                     self._wrong.append(self._clock())
                 return None
-            room.followers.add(follower)
+            room.followers[follower] = address
+            self._count(room, address)
             return Followed(room.version, dict(room.state), room.is_presented)
 
     def leave(self, code: str, follower: str) -> None:
         """Unregister a follower."""
         with self._lock:
             if code in self._rooms:
-                self._rooms[code].followers.discard(follower)
+                self._rooms[code].followers.pop(follower, None)
 
     def check(self) -> frozenset[str]:
         """Remove followers and rooms that are gone; return the followers whose presenter left, returned or is gone."""
@@ -153,7 +169,7 @@ class Rooms:
         with self._lock:
             now = self._clock()
             for code, room in [*self._rooms.items()]:
-                room.followers = {follower for follower in room.followers if self._connected(follower)}
+                room.followers = {name: at for name, at in room.followers.items() if self._connected(name)}
                 was_presented, room.is_presented = room.is_presented, self._connected(room.presenter)
                 if room.is_presented:
                     room.seen = now
@@ -161,12 +177,18 @@ class Rooms:
                 if is_over:
                     del self._rooms[code]
                 if is_over or room.is_presented != was_presented:
-                    affected |= room.followers
+                    affected |= room.followers.keys()
         return frozenset(affected)
 
     def _room_of(self, key: str) -> _Room | None:
         room, given = self._rooms.get(code_of(key)), key.encode("utf-8", "replace")
         return room if room is not None and secrets.compare_digest(room.key.encode(), given) else None
+
+    def _count(self, room: _Room, address: str) -> None:
+        """Keep the largest number of followers that an address has had at a time, if it is worth keeping."""
+        n = sum(at == address and self._connected(name) for name, at in room.followers.items())
+        if n > max(limits.GUESSES_ALONE, room.most.get(address, 0)):
+            room.most[address] = n
 
     def _make_room(self) -> bool:
         """Remove the room whose presenter has been gone longest; return whether there was one."""

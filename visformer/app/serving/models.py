@@ -96,6 +96,10 @@ _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\":;,()]+)*[/\\
 """Matches an absolute path and captures its last part; does not match URLs."""
 
 
+_HUB_ID = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?", re.ASCII)
+"""Matches what may be a model on the hub, and no path beyond the server's folder."""
+
+
 def require_allowed(name: str) -> None:
     """Require a model that the operator offers, before anything is looked up. Visitors may not type paths.
 
@@ -111,7 +115,7 @@ def require_allowed(name: str) -> None:
             names=", ".join(map(label, offered())),
             example=EXAMPLE,
         )
-    if name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or os.path.exists(name):
+    if not _HUB_ID.fullmatch(name) or os.path.exists(name):
         raise VisformerError(
             N_("{name!r} is not a hub id: type owner/model. Only the operator can offer folders."), name=name
         )

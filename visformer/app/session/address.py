@@ -21,9 +21,6 @@ _TOO_MANY = N_("Your changes on this page are too many for the link, which opens
 ROOM = Slot(url_state.FOLLOW, "")
 """The room of the presenter that this session follows."""
 
-GUEST = Slot(url_state.GUEST, "")
-"""The random id by which a room's question knows this person: in the address, so that it outlives a reload."""
-
 
 def current(run: Run | None = None) -> State:
     """Return the state that a run shows; None: the current run."""

@@ -30,7 +30,6 @@ from visformer.web.selection import Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; not part of a state
-GUEST = "guest"  # who answers its questions, a random id; not part of a state either
 LESSON, STEP = "lesson", "step"
 VERSION = 2
 FIRST = "map"  # may be typed for the first page, whose address is "/"

@@ -9,7 +9,7 @@ from visformer import i18n
 from visformer.app.serving.models import named, offered
 from visformer.app.session import address, boxes, selection, slots, url_state
 from visformer.app.session import run as runs
-from visformer.app.session.address import GUEST, ROOM
+from visformer.app.session.address import ROOM
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_LINK, LessonPlace, go_to
 from visformer.app.session.remarks import REMARKS, ignore
@@ -33,7 +33,7 @@ def begin() -> None:
     is_first = not OPENED.get()
     if is_first or history.is_back_or_forward():
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
-        room, guest = (texts.pop(name, "") for name in (url_state.FOLLOW, url_state.GUEST))
+        room = texts.pop(url_state.FOLLOW, "")
         state, wrong = url_state.read(texts)
         if not state.lang:
             boxes.LANGUAGE_BOX.set(i18n.closest(st.context.locale))
@@ -43,7 +43,6 @@ def begin() -> None:
         _restore(state, [*twice, *wrong])  # its path has chosen the page
         if is_first:
             ROOM.set(room)
-            GUEST.set(guest)
             _take_over(reconnect.widget_values())
 
 

@@ -10,7 +10,7 @@ from visformer.app.session import visit
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import logs
 from visformer.app.streamlit_private.other_sessions import address_of
-from visformer.app.widgets import controls, queue_notice
+from visformer.app.widgets import component, controls, queue_notice
 
 _IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
 
@@ -19,6 +19,7 @@ def begin() -> None:
     """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
     logs.keep_typed_text_out()
     ADMISSION.notice, ADMISSION.address_of = queue_notice.notice, address_of
+    component.make_up()
     visit.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")

@@ -1,6 +1,8 @@
-"""The language and title of the empty page that Streamlit serves before its script has run.
+"""The empty page that Streamlit serves before its script has run: its language, its title, and where its server is.
 
-A visitor loses: the language that screen readers and fonts need, and our name on the tab, until the first run is over.
+A visitor loses: the language that screen readers and fonts need, and our name on the tab, until the first run is over;
+and the time of two requests that fail on every page but the first, with an error each in the browser's console, since
+Streamlit looks for its server below the page first.
 """
 
 import base64
@@ -15,6 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from visformer import i18n
 
+_HEAD = b"<head>"
+_WHERE = b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location).href }</script>"
+"""Its server is beside the page, also where a proxy serves the app below a path of its own."""
+
 
 class FirstPage:
     """ASGI middleware around a Streamlit app; responses other than HTML pages pass unchanged."""
@@ -24,15 +30,21 @@ class FirstPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
+        scope = {**scope, "headers": [*scope["headers"]]}
+        del MutableHeaders(scope=scope)["accept-encoding"]  # Streamlit compresses the page that it serves at a link
         start: Message | None = None
         body = b""
 
         async def adapt(message: Message) -> None:
             nonlocal start, body
-            if message["type"] == "http.response.start" and _is_page(message):
+            if message["type"] == "http.response.start" and _is_page(message) and scope["method"] == "HEAD":
+                headers = MutableHeaders(raw=message["headers"])
+                _relabel(headers, int(headers["content-length"]) + len(_WHERE))  # the rest keeps its length
+                await send(message)
+            elif message["type"] == "http.response.start" and _is_page(message):
                 start = message
             elif start is None:
                 await send(message)
@@ -49,7 +61,7 @@ class FirstPage:
 
 def inline_scripts() -> list[str]:
     """Return the hash of each script inside the page itself, as a Content-Security-Policy writes it."""
-    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_bytes()
+    page = _adapted((Path(streamlit.__file__).parent / "static" / "index.html").read_bytes(), i18n.ENGLISH)
     scripts = re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)
     return [f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in scripts]
 
@@ -67,6 +79,7 @@ def _is_page(start: Message) -> bool:
 
 def _adapted(body: bytes, lang: str) -> bytes:
     body = body.replace(b'<html lang="en">', f'<html lang="{lang}">'.encode(), 1)
+    body = body.replace(_HEAD, _HEAD + _WHERE, 1)
     return body.replace(b"<title>Streamlit</title>", b"<title>Visformer</title>", 1)
 
 

@@ -1,4 +1,4 @@
-"""Other visitors' sessions: counting them, and rerunning some of them.
+"""Sessions: whose this one is, counting all of them, and rerunning some of them.
 
 A visitor loses: a room that follows its presenter, and the notice that a server is full.
 """
@@ -23,6 +23,11 @@ def address_of(session: str) -> str:
     client = runtime.get_instance().get_client(session) if runtime.exists() else None
     context = client.client_context if client is not None else None
     return network_of((context and context.remote_ip) or "")
+
+
+def own_address() -> str:
+    """Return the address of the session that is running."""
+    return address_of(own_session())
 
 
 def count() -> int:

@@ -73,7 +73,10 @@ _HERE_VIEW = _component("here", _HTML, stylesheet("streamlit/here.css"))
 _WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
 _LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus")
 _FEED = _component("feed")
+_KEPT_KEY = _component("kept_key")
 
+
+_MISSED: Slot[list[Callable[[], None]]] = Slot("missed_acts", [])
 
 _PAUSE = 0.015
 """Seconds for the browser to draw the picture before the rest of the page, which takes it longer (docs/adr/0019)."""
@@ -84,11 +87,18 @@ def _sent(key: str) -> Mapping[str, Any]:
     return Slot[Any](key, None).get() or {}
 
 
-def _mount(component: Any, key: str, acts: Mapping[str, Callable[[Any], None]], **options: Any) -> None:
-    """Mount a component, named ``key`` in its messages, too, and pass each of its triggers to one of ``acts``.
+def _whole(text: object) -> str:
+    """Return a text without half characters, which JSON may have and an address may not."""
+    return str(text).encode(errors="replace").decode()
+
+
+def _mount(
+    component: Any, key: str, acts: Mapping[str, Callable[[Any], None]], *, data: str = "", **options: Any
+) -> None:
+    """Mount a component, and pass each of its triggers to one of ``acts``; ``data``: by default its name in messages.
 
     That happens in a callback, before the page reruns. In a callback Streamlit loses the value where a message from the
-    page that was left came in between; then it happens here, and the page reruns once more.
+    page that was left came in between; then the page reruns once more, and it happens at the beginning of that run.
     """
     called = Slot(f"{key}_called", False)
 
@@ -98,14 +108,22 @@ def _mount(component: Any, key: str, acts: Mapping[str, Callable[[Any], None]], 
             acts[name](value)
 
     sent = component(
-        data=key.encode(), key=key, **{f"on_{name}_change": partial(callback, name) for name in acts}, **options
+        data=(data or key).encode(),
+        key=key,
+        **{f"on_{name}_change": partial(callback, name) for name in acts},
+        **options,
     )
     missed = {} if called.pop() else {name: sent[name] for name in acts if sent[name] is not None}
-    for name, value in missed.items():
-        acts[name](value)
     if missed:
+        _MISSED.set([partial(acts[name], value) for name, value in missed.items()])
         called.set(True)  # the next run finds the same values
         st.rerun()
+
+
+def make_up() -> None:
+    """Do at the beginning of a run what a callback should have done: once they are drawn, boxes cannot be set."""
+    for act in _MISSED.pop():
+        act()
 
 
 def _language() -> dict[str, Any]:
@@ -243,8 +261,8 @@ def learning_view(*, on_act: Callable[[Mapping[str, Any]], None], on_missing: Ca
 
     def missed() -> None:
         have = _sent(f"picture_{LEARNING}").get("have")
-        if isinstance(have, int | float):
-            on_missing(int(have))
+        if isinstance(have, int) and have >= 0:
+            on_missing(have)
 
     _LEARNING(data=LEARNING.encode(), key=f"picture_{LEARNING}", on_act_change=acted, on_have_change=missed)
 
@@ -282,6 +300,14 @@ def link_button(words: Mapping[str, str]) -> None:
     the address, whose label is "address"; "refused", if present, is shown instead of copying, and "unlinked" after it.
     """
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
+
+
+def kept_key(key: str, *, on_kept: Callable[[str], None]) -> None:
+    """Have the browser keep a secret in this tab, for a reload.
+
+    ``on_kept`` is called once with the one that it kept before, if that is another; it may be any text.
+    """
+    _mount(_KEPT_KEY, "kept_key", {"kept": lambda kept: on_kept(str(kept))}, data=key)
 
 
 def links(addresses: Mapping[str, str]) -> None:
@@ -331,7 +357,7 @@ def presentation(
         acts: dict[str, Callable[[Any], None]] = {
             "step": lambda step: on_step(step) if step in (1, -1) else None,
             "ask": lambda what: on_ask(str(what or "")),
-            "type": lambda sentence: on_type(str(sentence)),
+            "type": lambda sentence: on_type(_whole(sentence)),
             "room": on_room,
         }
         _mount(_PRESENT, _PRESENTATION, acts, width="content")

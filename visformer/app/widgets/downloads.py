@@ -92,9 +92,15 @@ def page(pictures: Sequence[tuple[Kind, Any, str]]) -> None:
 
 def csv(table: "DataFrame", what: str) -> None:
     """Offer a table as CSV. It is made on a click: a browser fetches a finished file with the page, asked or not."""
+    from visformer.export.tables import columns_csv
+
     label = boxes.gettext()("Download as CSV")
-    name, make = f"{file_name(what)}.csv", lambda: table.to_csv(index=False).encode("utf-8-sig")
-    st.download_button(label, make, name, "text/csv", key="csv", on_click="ignore")
+
+    def make() -> bytes:
+        plain = table.astype(object).where(table.notna(), None)  # Python's own numbers, which repr writes as such
+        return columns_csv({str(name): plain[name] for name in plain}).encode()
+
+    st.download_button(label, make, f"{file_name(what)}.csv", "text/csv", key="csv", on_click="ignore")
 
 
 @contextmanager

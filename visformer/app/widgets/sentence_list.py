@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.analysis.effects.sentences import Sentences, effect_sentences, parse_sentences
+from visformer.analysis.effects.sentences import Sentences, effect_sentences, numbered_sentences
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes, slots
 from visformer.app.session.slots import Slot
@@ -42,16 +42,14 @@ class Chosen:
         """
         if not self.is_own:
             return effect_sentences(boxes.model() or MODEL)[: self.first]
-        text = _TEXT.get()
-        found = parse_sentences(text)
+        found = numbered_sentences(_TEXT.get())
         if len(found) > limits.LISTED:
             raise TextError(
                 N_("The list has {n} sentences; {most} can be measured at a time."), n=len(found), most=limits.LISTED
             )
-        lines = [line for line, row in enumerate(text.splitlines(), 1) if row.strip()]
-        for line, each in zip(lines, found, strict=True):
+        for line, each in found:
             _check(line, *([each] if isinstance(each, str) else each))
-        return found
+        return tuple(each for _, each in found)
 
 
 def _check(line: int, source: str, target: str | None = None) -> None:

@@ -3,13 +3,16 @@
 One process at low priority trains them all: each slice of a run waits for its turn as other computations do, so that
 several runs are each slower, and the server is not. A run ends by itself, also when nobody watches it any more; its
 moments stay in this process's memory alone.
+
+Where there are too many, the run of somebody who has several pauses for one of somebody who has fewer, and a run that
+few watch for one of a room that more people watch.
 """
 
 import itertools
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -51,17 +54,21 @@ class Run:
         name: its own, in this process.
         recipes: what is trained, one or two side by side.
         session: whose computing time it is.
+        address: of that visitor's network.
+        watchers: how many watch it, with the presenter of a room.
         sights: what all moments of each training have in common; (): it has not begun.
         moments: of each training, oldest first.
         state: "waiting" for its process or its turn.
         speed: one of SPEEDS.
-        problem: why it ended, if it failed.
+        problem: why it ended, if it failed, or paused by itself.
         weights: of each training where it stopped, by the step.
     """
 
     name: str
     recipes: tuple[Recipe, ...]
     session: str
+    address: str = ""
+    watchers: int = 1
     sights: tuple[Sight, ...] = ()
     moments: tuple[list[Moment], ...] = ()
     state: State = "waiting"
@@ -143,19 +150,28 @@ class Runs:
                     run.session = session
                     return
 
-    def start(self, owner: str, recipes: Sequence[Recipe], *, session: str, speed: int = 0) -> Run:
-        """Start a run in place of the owner's last one.
+    def start(
+        self,
+        owner: str,
+        recipes: Sequence[Recipe],
+        *,
+        session: str,
+        address: str = "",
+        watchers: int = 1,
+        speed: int = 0,
+    ) -> Run:
+        """Start a run in place of the owner's last one; arguments: see :class:`Run`.
 
         Raises:
-            BusyError: as many runs as there may be are being trained.
+            BusyError: as many runs as there may be are being trained, and none of them has to make room.
         """
         self.prepare()
         with self._lock:
             before = self._runs.pop(owner, None)
             if before is not None:
                 self._end(before)
-            self._require_place()
-            run = Run(f"run{next(_NUMBERS)}", tuple(recipes), session, speed=speed)
+            run = Run(f"run{next(_NUMBERS)}", tuple(recipes), session, address, watchers, speed=speed)
+            self._make_room(run)
             self._runs[owner] = run
             idle = [name for name, each in self._runs.items() if not each.is_active]
             for name in idle[: max(0, len(self._runs) - limits.TRAININGS_KEPT)]:
@@ -167,19 +183,28 @@ class Runs:
         """Go on with a run that is paused.
 
         Raises:
-            BusyError: as many runs as there may be are being trained.
+            BusyError: as many runs as there may be are being trained, and none of them has to make room.
         """
         with self._lock:
             if run.state == "paused":
-                self._require_place()
-                run.state = "playing"
+                self._make_room(run)
+                run.state, run.problem = "playing", None
                 run.has_turned.set()
 
-    def _require_place(self) -> None:
-        if sum(run.is_active for run in self._runs.values()) >= limits.TRAININGS:
+    def _make_room(self, new: Run) -> None:
+        """Pause a run if need be: the one that fewest watch, then of whoever has most, then used longest ago."""
+        active = [run for run in self._runs.values() if run.is_active]
+        if len(active) < limits.TRAININGS:
+            return
+        of = Counter(run.address for run in active)
+        others = [run for run in active if of[run.address] > of[new.address] + 1 or run.watchers < new.watchers]
+        if not others:
             raise BusyError(
                 N_("{n} models are being trained here right now: try again in a few seconds."), n=limits.TRAININGS
             )
+        paused = min(others, key=lambda run: (run.watchers, -of[run.address]))
+        paused.problem = BusyError(N_("This training has made room for another one: go on with it in a few seconds."))
+        paused.state = "paused"
 
     def pause(self, run: Run) -> None:
         """Pause a run."""

@@ -75,14 +75,15 @@ class Learning {
       this.record = message.trainings.map((training) => newest(training))
       this.at = null
       this.stopReplay()
-      this.isLarge = false
+      this.isLarge = this.isBehind = false
     }
-    const wasEmpty = !this.n
+    const isBehind = !this.n || this.isBehind // moments of before the page was opened, which nobody waits for
     this.message = message
     const missing = append(this.record, message)
     if (missing !== null) this.host.onMissing?.(missing)
+    this.isBehind = isBehind && missing !== null
     if (this.places.length !== this.record.length) this.buildRuns()
-    if (wasEmpty) this.stopFollowing()
+    if (isBehind) this.stopFollowing()
     else if (this.latest < this.n - 1) this.follow()
     this.paint()
   }

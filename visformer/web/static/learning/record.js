@@ -12,9 +12,9 @@ export function newest({ title }) {
 
 /**
  * Append the moments of a message to the records; those that are already there are skipped.
- * @returns {?number} how many moments are there, if some between them and the message's are missing; else null
+ * @returns {?number} how many moments are there, if others are missing: between them and the message's, or behind; else null
  */
-export function append(records, { trainings, first, numbers }) {
+export function append(records, { trainings, first, count, numbers }) {
   const have = records[0]?.x.length ?? 0
   if (first > have) return have
   records.forEach((record, i) => {
@@ -42,7 +42,8 @@ export function append(records, { trainings, first, numbers }) {
     values.set(more, have * size)
     record.patterns = { values, layers: shape[0] }
   })
-  return null
+  const has = records[0]?.x.length ?? 0
+  return has < count ? has : null
 }
 
 /** Scores as nested lists: moment, look, layer, head. */

@@ -7,7 +7,7 @@
 
 import { codePath, typedAddress } from "./qr.js"
 import { Tables } from "./tables.js"
-import { button, fill, focusQuietly, focusedElement, isTyped, part } from "../shared/dom.js"
+import { button, fill, focusQuietly, focusedElement, isTyped, load, part, store } from "../shared/dom.js"
 import { Help } from "../shared/help.js"
 import { STAGE, setStage, stepInView } from "../shared/stage.js"
 
@@ -480,21 +480,4 @@ function takeSnapshot() {
 function restore(snapshot) {
   for (const [element, top] of snapshot?.scrolled ?? []) element.scrollTop = top
   if (snapshot?.focused?.isConnected) focusQuietly(snapshot.focused)
-}
-
-/** Keep a value in the browser; if its storage is blocked, a note lasts until the next step, and a reload ends the room. */
-function store(storage, key, value) {
-  try {
-    window[storage].setItem(key, value)
-  } catch {
-    // nothing is kept
-  }
-}
-
-function load(storage, key) {
-  try {
-    return window[storage].getItem(key)
-  } catch {
-    return null
-  }
 }

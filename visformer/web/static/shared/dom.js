@@ -72,3 +72,23 @@ export function clamp(value, size) {
 export function focusQuietly(element) {
   element.focus({ preventScroll: true })
 }
+
+/**
+ * Keep a text in the browser; where its storage is blocked, a note lasts until the next step, a room until a reload.
+ * @param {string} storage "localStorage", or "sessionStorage" for this tab alone
+ */
+export function store(storage, key, value) {
+  try {
+    window[storage].setItem(key, value)
+  } catch {
+    // nothing is kept
+  }
+}
+
+export function load(storage, key) {
+  try {
+    return window[storage].getItem(key)
+  } catch {
+    return null
+  }
+}

@@ -3,7 +3,7 @@
 import { mountLearning } from "../../learning/learning.js"
 import { streamlitView } from "./view.js"
 
-export default streamlitView(mountLearning, (host, { setStateValue, setTriggerValue }) => {
+export default streamlitView(mountLearning, (host, { setTriggerValue }) => {
   host.onAct = (act) => setTriggerValue("act", act)
-  host.onMissing = (have) => setStateValue("have", have)
+  host.onMissing = (have) => setTriggerValue("have", have)
 })

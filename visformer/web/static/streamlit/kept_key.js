@@ -1,0 +1,14 @@
+/** Keeps the key of a phone's answer in this tab, and in no address, which may be copied. After a reload it is offered once. */
+
+import { load, store } from "../shared/dom.js"
+
+const KEY = ["sessionStorage", "visformer.answer"]
+const STATE = (globalThis[Symbol.for("visformer.answer")] ??= { offered: null })
+
+export default ({ data, setTriggerValue }) => {
+  const key = new TextDecoder().decode(data)
+  const kept = load(...KEY)
+  if (!kept || kept === key || kept === STATE.offered) return store(...KEY, key)
+  STATE.offered = kept
+  setTriggerValue("kept", kept)
+}
