@@ -10,6 +10,8 @@ from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.serving import workbench
 from visformer.app.serving.middleware.moved import EXPLORER
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import downloads
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +49,19 @@ def new_app(model_name, monkeypatch):
             return app.run()
 
     return start
+
+
+@pytest.fixture
+def exported(monkeypatch):
+    """Return what the last run of an app offered to export; a session itself keeps nothing so large."""
+    offer = downloads.page
+
+    def noted(pictures):
+        Slot("exported", []).set(list(pictures))
+        offer(pictures)
+
+    monkeypatch.setattr(downloads, "page", noted)
+    return lambda app: app.session_state["exported"]
 
 
 @pytest.fixture(scope="session")

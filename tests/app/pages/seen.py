@@ -33,6 +33,7 @@ ASKS |= {"toggle", "checkbox"}
 BUTTONS = {"button", "download_button"}
 AS_A_FILE = ("As a file", "存为文件")
 _COLOURS = re.compile(r"\\textcolor\{#\w+\}|\{foreground=\"#\w+\"\}")
+_ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\u2060")
 
 
 def open_link(link, *, locale="en-US"):
@@ -130,9 +131,14 @@ def _remarks(element):
 
 
 def _texts(elements):
-    """Return texts without their colours, with their kinds."""
+    """Return texts as they are seen, without their colours, with their kinds."""
     texts = [element for element, inside in elements if element.type in SAYS and "popover" not in inside]
-    return [f"{one.type}: {_COLOURS.sub('', str(one.value))}" for one in texts if one.value]
+    return [f"{one.type}: {_seen(one)}" for one in texts if one.value]
+
+
+def _seen(one):
+    text = _COLOURS.sub("", str(one.value))
+    return text if one.type == "latex" else _ESCAPED.sub("", text)
 
 
 def _widget(widget):

@@ -9,15 +9,21 @@ from visformer.web.selection import Selection
 PAGE = "measure/compare"
 
 
-def shown(app):
+@pytest.fixture
+def shown(exported):
     """Return the panels of the page's files, the map of all heads first."""
-    return [panel for kind, panels, _ in app.session_state["run"].exports if kind == "panels" for panel in panels]
+    return lambda app: [panel for kind, panels, _ in exported(app) if kind == "panels" for panel in panels]
 
 
-def sides(app):
+@pytest.fixture
+def sides(exported):
     """Return what the two explorers show."""
-    (shown,) = [shown for kind, shown, _ in app.session_state["run"].exports if kind == "pair"]
-    return shown
+
+    def only(app):
+        (shown,) = [shown for kind, shown, _ in exported(app) if kind == "pair"]
+        return shown
+
+    return only
 
 
 def second(app):
@@ -25,7 +31,7 @@ def second(app):
     return box
 
 
-def test_the_page_opens_with_a_sentence_of_which_one_word_is_changed(new_app):
+def test_the_page_opens_with_a_sentence_of_which_one_word_is_changed(new_app, shown):
     app = new_app(page=PAGE)
     assert second(app).value == "I went to Northeastern China."
     overview, _a, _b, difference = shown(app)
@@ -52,7 +58,7 @@ def test_a_text_too_long_gets_a_sentence(new_app):
     assert [text for text in texts(app) if "1,000" in text or "1000" in text]
 
 
-def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app):
+def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app, shown):
     app = new_app(page=PAGE)
     call(app, compare._select, Selection("decoder.cross_attn", layer=1, head=5, query=2, key=3).start())
     place = {"stack": "cross", "layer": "2", "head": "6", "query": "3", "key": "4"}
@@ -62,7 +68,7 @@ def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app):
     assert address_of(app)["head"] == "6"
 
 
-def test_edits_of_other_pages_are_compared_and_stay_in_the_address(new_app):
+def test_edits_of_other_pages_are_compared_and_stay_in_the_address(new_app, shown):
     app = new_app(page="understand/head", head_view="silence", stack="encoder", head_scales="1.3.0_2.1.50")
     open_page(app, PAGE)
     choose(app, "compare_view", "edited")
@@ -77,7 +83,7 @@ def test_edits_of_other_pages_are_compared_and_stay_in_the_address(new_app):
     assert "No edit yet" in shown(another)[0].note
 
 
-def test_an_edited_mask_is_compared_too(new_app):
+def test_an_edited_mask_is_compared_too(new_app, shown):
     link = {"compare_view": "edited", "stack": "decoder", "compare_switched": "decoder_o0.0.0.0"}
     app = new_app(page=PAGE, **link)
     assert ignored(app) == []
@@ -104,7 +110,7 @@ def test_what_a_link_cannot_mean_is_reported(new_app, name, value, view):
     assert line.startswith(f"{name}={value}: ")
 
 
-def test_two_models_share_an_attention_whatever_was_selected(new_app):
+def test_two_models_share_an_attention_whatever_was_selected(new_app, shown, sides):
     app = new_app(page=PAGE, compare_view="models")
     assert [*sides(app).maps] == ["decoder.self_attn"]
     assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]

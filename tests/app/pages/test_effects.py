@@ -91,19 +91,20 @@ def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     assert {name: found[name] for name in place} == place
 
 
-def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app):
+def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, exported):
     link = {"effects_view": "patching", "effects_corrupt": "I saw a car.", "text": "I saw a cat."}
     app = new_app(page=PAGE, stack="encoder", **link)
     source = vf.figures.source_of(vf.load("en-zh"), "I saw a cat.")
     values = {"stack": "encoder.self_attn", "bundled": 0, "corrupt": "I saw a car."}
-    call(app, effects._keep_click, Setting(source, values=values), Click("embed", 1, 3))
+    setting, click = Setting(source, values=values), Click("embed", 1, 3)
+    call(app, lambda: effects._keep_click(effects._request(setting), click))
     assert texts(app, "Token 4 · cat / car, before layer 2: ")
     (link,) = [link.proto for link in app.main.get("page_link") if "compare" in link.proto.page]
     query = dict(parse_qsl(link.query_string))
     assert query["text"] == "I saw a car."
     other = new_app(page="measure/compare", **query)
     assert ignored(other) == []
-    overview = other.session_state["run"].exports[0][1][0]
+    overview = exported(other)[0][1][0]
     assert "In B, layer 2 has this of “I saw a cat.”: encoder vector, 4 · car." in overview.note
     assert not overview.values[0].any(), "the layer before it reads as before"
     assert overview.values[1].any()

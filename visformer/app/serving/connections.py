@@ -101,7 +101,7 @@ class Http(H11Protocol):
         super().connection_made(transport)
         self._made = time.monotonic()
         if len(self.connections) > OPENINGS.most + REQUESTS:
-            told("There are too many connections: those that are idle are closed.")
+            log_once("There are too many connections: those that are idle are closed.")
             idle = [each for each in self.connections if isinstance(each, Http) and each.is_idle]
             oldest = min(idle, key=lambda each: each._made)
             self.connections.discard(oldest)
@@ -154,7 +154,7 @@ class Crowd:
             await self._app(scope, receive, send)
             return
         if OPENINGS.open >= OPENINGS.most:
-            told("There are too many visitors: new ones are refused.")
+            log_once("There are too many visitors: new ones are refused.")
             await send({"type": "websocket.close", "code": 1013})  # before it is accepted: status 403
             return
         OPENINGS.open += 1
@@ -168,7 +168,7 @@ class Crowd:
 _TOLD: dict[str, float] = {}
 
 
-def told(what: str) -> None:
+def log_once(what: str) -> None:
     """Log this, once in a while."""
     now = time.monotonic()
     if now - _TOLD.get(what, -_QUIET) >= _QUIET:
