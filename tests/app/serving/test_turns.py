@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,16 +80,38 @@ def test_who_is_known_waits_for_one_request_of_all_new_visitors_at_the_same_addr
     assert sum(each in queue.served for each in new) <= 1
 
 
-@given(steps=st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.1, 1)), min_size=80, max_size=80))
+def come_back(queue, address, sessions):
+    for session in 2 * [*range(sessions)]:
+        queue.ask(Visitor(address, f"{address}{session}"), 0.001)
+        queue.serve()
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.1, 1)), min_size=30, max_size=30))
 def test_two_addresses_that_ask_all_the_time_get_the_same_seconds(steps):
     """Up to the longest request of each (Goyal, Vin and Cheng, 1996, theorem 1)."""
     queue = Queue()
+    for address in "ab":
+        come_back(queue, address, 3)
     for i, (address, seconds) in enumerate(steps):
         queue.ask(Visitor(address, f"{address}{i % 3}"), seconds)
     got = dict.fromkeys("ab", 0.0)
     while {each.callers[0].address for each in queue.waiting} == {"a", "b"}:
         got[queue.serve().callers[0].address] += queue.served[-1].seconds
         assert abs(got["a"] - got["b"]) <= 2.0
+
+
+def test_the_share_of_an_address_grows_with_the_root_of_the_visitors_who_came_back():
+    queue = Queue()
+    come_back(queue, "hall", 35)
+    come_back(queue, "home", 3)
+    for i in range(200):
+        queue.ask(Visitor("hall", f"hall{i % 35}"), 0.1)
+        queue.ask(Visitor("home", f"home{i % 3}"), 0.1)
+        queue.ask(Visitor("elsewhere", f"new{i}"), 0.1)
+    served = [queue.serve().callers[0].address for _ in range(90)]
+    assert {name: served.count(name) for name in ("hall", "home", "elsewhere")} == pytest.approx(
+        {"hall": 60, "home": 20, "elsewhere": 10}, abs=2
+    )
 
 
 @given(steps=STEPS.filter(len))

@@ -1,13 +1,15 @@
-"""Whose turn it is: equal shares of the computing time for all addresses, and at each for all its visitors.
+"""Whose turn it is: each address has a share of the computing time, and at an address all visitors have equal ones.
 
 Start-time fair queueing (Goyal, Vin and Cheng, 1996): each share has a clock, the seconds that were computed for it,
 and the one whose clock is furthest behind goes first. Whoever comes, for the first time or after a pause, starts at the
 clock of whoever was served last: nobody is better off for being new, or for having saved up.
 
 Visitors for whom nothing was computed yet have one share together at their address: a browser that opens a page again
-and again is new each time.
+and again is new each time. The share of an address grows with the square root of the number of visitors who came back:
+a lecture hall behind one address is not one visitor, and a thousand tabs of one visitor are not a thousand.
 """
 
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -49,7 +51,15 @@ class _Share:
     def __init__(self) -> None:
         self.clock = 0.0  # seconds
         self.parts: OrderedDict[str, _Share] = OrderedDict()  # who was served last stands last
+        self.has_come_back = False
         self._served = 0.0  # the clock of the part that was served last
+
+    @property
+    def weight(self) -> float:
+        return math.sqrt(1 + sum(part.has_come_back for part in self.parts.values()))
+
+    def charge(self, seconds: float) -> None:
+        self.clock += seconds / self.weight
 
     def clock_of(self, name: str) -> float:
         return max(self._served, self.parts[name].clock if name in self.parts else 0.0)
@@ -65,7 +75,7 @@ class _Share:
     def serve(self, name: str) -> "_Share":
         part = self.part(name)
         self._served = part.clock
-        part.clock += TYPICAL
+        part.charge(TYPICAL)
         return part
 
 
@@ -111,12 +121,13 @@ class Turns:
             at = charged.get(names[:1]) or self._all.serve(visitor.address)
             charged[names[:1]] = at
             charged[names] = charged.get(names) or at.serve(names[1])
+            charged[names].has_come_back = names[1] != _NEW
         return [*charged.values()]
 
     def end(self, charged: Iterable[_Share], visitors: Iterable[Visitor], seconds: float) -> None:
         """Charge these shares with what was computed for the visitors, who are not new from now on."""
         for share in charged:
-            share.clock += seconds - TYPICAL
+            share.charge(seconds - TYPICAL)
         for visitor in visitors:
             self._all.part(visitor.address).part(visitor.session)
 
@@ -130,7 +141,7 @@ class Turns:
         address, name = self._names(visitor)
         at = self._all.parts.get(address, _Share())
         return (
-            self._all.clock_of(address) + TYPICAL * taken[address,],
+            self._all.clock_of(address) + TYPICAL / at.weight * taken[address,],
             first[address],
             at.clock_of(name) + TYPICAL * taken[address, name],
         )
