@@ -191,9 +191,8 @@ PAGES = limit(
     ),
 )
 FOLLOWERS = limit(
-    1, "sessions", N_("Followers drawn at a time"),
-    N_("one after another, each once for all that its presenter has shown meanwhile: other visitors have the other "
-       "places"),
+    2, "sessions", N_("Followers drawn at a time"),
+    N_("each once for all that its presenter has shown meanwhile: other visitors have the other places"),
 )
 SHARE = limit(
     3, "computations", N_("Computations of one visitor at a time"),
