@@ -112,7 +112,7 @@ PARTS = {
         and user_key_from_element_id("$$ID-abc-source") == "source"
         and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "websocket": lambda: '"ws": _get_websocket_protocol(),' in inspect.getsource(starlette_server),
+    "protocols": lambda: inspect.getsource(starlette_server).count(" = _get_uvicorn_config_kwargs()") == 2,
     "words": lambda: all(map(is_in_scripts, {*WORDS, *ICONS} - NOT_IN_SCRIPTS)),
 }
 """File of a purpose to whether the parts that it uses exist."""

@@ -7,10 +7,11 @@ import pytest
 from visformer.errors import DataError
 from visformer.training import mixture as mixing
 from visformer.training.data import Pair
-from visformer.training.mixture import SCHEDULE, Mixture, as_typed, stage_of, taking_turns
+from visformer.training.mixture import CONTINUED, SCHEDULE, Mixture, as_typed, stage_of, taking_turns
 from visformer.training.refusals import evaluation_texts
 from visformer.training.supplement import plain, read_rows
 
+SHARES = ("corpus", "grammar", "everyday", "names", "first")
 SUPPLEMENT = Path(__file__).resolve().parents[2] / "supplement"
 CORPUS = [Pair(f"Tom has {n} apples.", f"汤姆有{n}个苹果。") for n in range(10, 60)]
 
@@ -31,13 +32,15 @@ def everyday_pairs():
 
 
 def test_each_stage_shares_out_an_epoch_and_the_last_is_mostly_corpus():
-    for stage in SCHEDULE:
-        assert stage.corpus + stage.grammar + stage.everyday + stage.names == pytest.approx(1)
+    for stage in (*SCHEDULE, *CONTINUED):
+        assert stage.corpus + stage.grammar + stage.everyday + stage.names + stage.first == pytest.approx(1)
     assert [stage.until for stage in SCHEDULE] == sorted({stage.until for stage in SCHEDULE})
     assert stage_of(0.0) is SCHEDULE[0]
     assert stage_of(SCHEDULE[0].until) is SCHEDULE[1]
     assert stage_of(0.999) is SCHEDULE[-1]
-    assert SCHEDULE[-1].until == 1 and SCHEDULE[-1].corpus > 0.5 and SCHEDULE[-1].bpe_dropout == 0
+    for stages in (SCHEDULE, CONTINUED):
+        assert stages[-1].until == 1 and stages[-1].bpe_dropout == 0
+        assert stages[-1].corpus == max(getattr(stages[-1], name) for name in SHARES)
 
 
 @pytest.mark.full

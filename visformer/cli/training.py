@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from visformer.cli import run_settings
 from visformer.cli.running import PATH, Real, shipped, with_default
 
 if TYPE_CHECKING:
+    from visformer.model.kinds import Model
     from visformer.model.tokenizer import Tokenizer
     from visformer.training.data import Pair
     from visformer.training.mixture import Mixture
@@ -68,6 +70,7 @@ def _shared(options: Iterable[Callable[..., Any]]) -> Callable[..., Any]:
 @with_default("--dropout", type=_DROPOUT, default=0.2)
 @with_default("--learning-rate", type=_RATE, default=2e-3)
 @with_default("--batch-tokens", type=_FROM_1, default=6000)
+@click.option("--start", help="Begin with this model's weights and tokenizer, a bundled one or a checkpoint folder.")
 @_shared(_RUN)
 def train(
     pairs_file: Path,
@@ -79,11 +82,13 @@ def train(
     d_model: int,
     layers: int,
     dropout: float,
+    start: str | None,
     **plan: Any,
 ) -> None:
     """Train a translator between English and Chinese, in both directions with one model.
 
-    What an epoch is made of is a table in visformer/training/mixture.py.
+    What an epoch is made of is a table in visformer/training/mixture.py; a run that begins with a trained model has
+    another one, more of what people type first.
 
     \b
     Example:
@@ -92,9 +97,11 @@ def train(
     from visformer.model.checkpoints import save_checkpoint
     from visformer.model.config import TransformerConfig
     from visformer.training.data import Batch, pair_batches
+    from visformer.training.mixture import CONTINUED, SCHEDULE
     from visformer.training.train import train
 
     _require_divisor(d_model, _HEADS)
+    known = _known(start, folder)
     mixture, halves, schedule, tokenizer = _begin(pairs_file, valid_file, supplement, folder, vocab_size, plan)
     config = TransformerConfig(
         src_vocab=len(tokenizer),
@@ -107,17 +114,37 @@ def train(
         dropout=dropout,
         tie_embeddings=True,
     )
+    if known is not None and replace(known.config, dropout=dropout) != config:
+        raise click.ClickException(f"{start} has other sizes than --d-model {d_model} --layers {layers}: give its own.")
+    stages = SCHEDULE if known is None else CONTINUED
 
     def epoch(number: int) -> list[Batch]:
-        pairs, bpe_dropout = mixture.epoch(number, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed)
+        pairs, bpe_dropout = mixture.epoch(
+            number, of=schedule.epochs, size=epoch_pairs, seed=schedule.seed, schedule=stages
+        )
         seed = schedule.seed * 100_000 + number
         return pair_batches(tokenizer, pairs, tokens=schedule.batch_tokens, seed=seed, bpe_dropout=bpe_dropout)
 
     valid = pair_batches(tokenizer, halves[0], tokens=6000)
     with _resumable(folder):
-        model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder)
+        state = known.state_dict() if known is not None else None
+        model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, start=state)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     click.echo(f"Written to {folder / 'checkpoint'}")
+
+
+def _known(start: str | None, folder: Path) -> "Model | None":
+    """Return the model that a run begins with, and put its tokenizer where the run looks for one; None: none."""
+    if start is None:
+        return None
+    from visformer.adapters.bundled import folder_of
+    from visformer.model.checkpoints import load_checkpoint
+
+    model, tokenizer = load_checkpoint(folder_of(start))
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "tokenizer.json").exists():
+        tokenizer.save(folder / "tokenizer.json")
+    return model
 
 
 @click.command()

@@ -1,13 +1,15 @@
 """The training data of each epoch: shares of a corpus, of sentences from the grammar, everyday pairs and names."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from visformer.errors import N_, DataError
 from visformer.training import grammar, refusals, supplement
 from visformer.training.data import BOTH, Pair, read_pairs
+from visformer.training.first_sentences import FirstSentences
 from visformer.training.grammar import Grammar
 from visformer.training.supplement import Supplement
 
@@ -21,16 +23,20 @@ class Stage:
     grammar: float
     everyday: float
     names: float
+    first: float
     bpe_dropout: float
 
 
 # The grammar teaches words first. More of the corpus follows: with the grammar alone BLEU falls. The last stage has no
 # BPE-dropout: it splits words as they will be when somebody types.
 SCHEDULE = (
-    Stage(until=0.25, corpus=0.34, grammar=0.24, everyday=0.24, names=0.18, bpe_dropout=0.1),
-    Stage(until=0.75, corpus=0.37, grammar=0.15, everyday=0.30, names=0.18, bpe_dropout=0.1),
-    Stage(until=1.00, corpus=0.51, grammar=0.06, everyday=0.25, names=0.18, bpe_dropout=0.0),
+    Stage(until=0.25, corpus=0.31, grammar=0.22, everyday=0.22, names=0.17, first=0.08, bpe_dropout=0.1),
+    Stage(until=0.75, corpus=0.32, grammar=0.13, everyday=0.25, names=0.15, first=0.15, bpe_dropout=0.1),
+    Stage(until=1.00, corpus=0.43, grammar=0.05, everyday=0.20, names=0.12, first=0.20, bpe_dropout=0.0),
 )
+
+CONTINUED = (Stage(until=1.0, corpus=0.36, grammar=0.06, everyday=0.20, names=0.10, first=0.28, bpe_dropout=0.0),)
+"""The shares of a training that continues from weights which know the rest."""
 
 EVERYDAY = ("everyday.tsv", "everyday_words.tsv")
 
@@ -41,9 +47,9 @@ GRAMMAR_TEXTS = 20_000
 """Sentences of the grammar that the tokenizer learns from: about as many as the corpus has."""
 
 
-def stage_of(fraction: float) -> Stage:
+def stage_of(fraction: float, schedule: Sequence[Stage] = SCHEDULE) -> Stage:
     """Return the stage at a fraction of the training, at least 0 and below 1."""
-    return next(stage for stage in SCHEDULE if fraction < stage.until)
+    return next(stage for stage in schedule if fraction < stage.until)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Mixture:
         everyday: pairs written by hand.
         sentences: the grammar.
         names: the lists of names and their frames.
+        first: what people type first.
+        judged: the sentences that translators are judged on, plain.
         left_out: number of pairs of the corpus that were left out because translators are judged on them.
     """
 
@@ -62,6 +70,8 @@ class Mixture:
     everyday: Sequence[Pair]
     sentences: Grammar
     names: Supplement
+    first: FirstSentences
+    judged: frozenset[str]
     left_out: int = 0
 
     @classmethod
@@ -71,10 +81,10 @@ class Mixture:
         Raises:
             DataError: a file is missing, damaged or empty; the message names it and the line.
         """
-        judged = {supplement.plain(text) for text in refusals.evaluation_texts(folder)}
+        judged = frozenset(map(supplement.plain, refusals.evaluation_texts(folder)))
         pairs = read_pairs(corpus)
         kept, everyday = (
-            [pair for pair in some if judged.isdisjoint(map(supplement.plain, (pair.en, pair.zh)))]
+            [pair for pair in some if not is_judged(pair, judged)]
             for some in (
                 pairs,
                 [Pair(*row) for name in EVERYDAY for row in supplement.read_rows(folder / name, columns=2)],
@@ -86,20 +96,24 @@ class Mixture:
                 path=corpus,
             )
         sources = grammar.load(folder / "grammar"), supplement.load(folder)
-        return cls(kept, everyday, *sources, left_out=len(pairs) - len(kept))
+        first = FirstSentences.load(folder).without(partial(is_judged, judged=judged))
+        return cls(kept, everyday, *sources, first, judged, left_out=len(pairs) - len(kept))
 
-    def epoch(self, number: int, *, of: int, size: int, seed: int) -> tuple[list[Pair], float]:
+    def epoch(
+        self, number: int, *, of: int, size: int, seed: int, schedule: Sequence[Stage] = SCHEDULE
+    ) -> tuple[list[Pair], float]:
         """Return the pairs of an epoch, unshuffled, and its BPE-dropout.
 
-        Corpus and everyday pairs take turns over the epochs; sentences and names are drawn afresh.
+        Corpus and everyday pairs take turns over the epochs; all others are drawn afresh.
 
         Args:
             number: number of the epoch, from 0.
             of: number of epochs.
             size: pairs in an epoch; one whose two directions differ in case becomes two.
             seed: the same seed gives the same pairs.
+            schedule: the shares.
         """
-        stages = [stage_of(i / of) for i in range(number + 1)]
+        stages = [stage_of(i / of, schedule) for i in range(number + 1)]
         now, fresh = stages[-1], seed * 1000 + number
 
         def turn(pairs: Sequence[Pair], share: Callable[[Stage], float]) -> list[Pair]:
@@ -110,14 +124,24 @@ class Mixture:
         drawn = grammar.sample(self.sentences, round(now.grammar * size), seed=fresh)
         pairs += [Pair(sentence.en, sentence.zh) for sentence in drawn]
         pairs += [Pair(*pair) for pair in supplement.sample(self.names, round(now.names * size), seed=fresh)]
-        return list(as_typed(pairs, random.Random(fresh))), now.bpe_dropout
+        typed = [*as_typed(pairs, random.Random(fresh))]
+        # These are written as people type already, and what is copied keeps its case.
+        judged = partial(is_judged, judged=self.judged)
+        typed += self.first.sample(self.names, round(now.first * size), seed=fresh, judged=judged)
+        return typed, now.bpe_dropout
 
     def texts(self, *, seed: int) -> tuple[list[str], list[str]]:
         """Return what a tokenizer learns from: texts, and syllables that continue a word."""
         texts, syllables = supplement.vocabulary(self.names)
         drawn = grammar.sample(self.sentences, GRAMMAR_TEXTS, seed=seed)
-        pairs = [*self.corpus, *self.everyday, *(Pair(sentence.en, sentence.zh) for sentence in drawn)]
+        pairs = [*self.corpus, *self.everyday, *self.first.phrases]
+        pairs += [Pair(sentence.en, sentence.zh) for sentence in drawn]
         return texts + [text for pair in as_typed(pairs, random.Random(seed)) for text in (pair.en, pair.zh)], syllables
+
+
+def is_judged(pair: Pair, judged: Collection[str]) -> bool:
+    """Return whether translators are judged on a side of this pair, whatever its case and punctuation."""
+    return any(text in judged for text in map(supplement.plain, (pair.en, pair.zh)))
 
 
 def taking_turns(pairs: Sequence[Pair], start: int, count: int, *, seed: int) -> list[Pair]:

@@ -10,7 +10,7 @@ from visformer.training import supplement
 from visformer.training.lexicon import MEASURE_FORMS, Entry
 from visformer.training.supplement import plain, read_lines
 
-LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv")
+LISTS = ("alignment.tsv", "held_out.tsv", "judged/*.tsv", "first_sentences/held_out/*.tsv")
 COLUMNS = frozenset({"en", "zh", "source", "expected", "first", "second"})
 CHINESE = re.compile("[一-鿿]")
 ENGLISH_WORD = re.compile(r"n't\b|'\w+|\w+?(?=n't\b)|\w+")

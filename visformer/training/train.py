@@ -63,6 +63,7 @@ def train(
     valid: Sequence[Batch],
     folder: Path,
     measure: Callable[[Model], Mapping[str, float]] = lambda model: {},
+    start: Mapping[str, Tensor] | None = None,
 ) -> Model:
     """Train a model, or resume the run in ``folder`` at its last whole epoch.
 
@@ -72,6 +73,7 @@ def train(
         epoch_batches: maps an epoch, from 0, to its batches, the same ones each time.
         valid: batches for the curve; never trained on.
         measure: further columns of the curve, by name.
+        start: the state of the model that it begins with; None: one drawn from the seed.
         folder: gets ``state.safetensors`` (to resume), and ``checkpoint/`` with ``curve.csv`` and ``moments/``.
 
     Returns:
@@ -83,6 +85,8 @@ def train(
     """
     folder.mkdir(parents=True, exist_ok=True)
     model = initial_model(config, plan.seed)
+    if start is not None:
+        model.load_state_dict(start)
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     if progress.curve:

@@ -70,12 +70,14 @@ def taken(every):
             yield what, Atlas.unpack(file)
 
 
+@pytest.mark.full
 def test_it_is_refused_with_a_sentence_or_taken(content):
     found = {what for what, _ in taken(hostile.hostile(content))}
     twice = {each for each in found if each.endswith(" twice")}
     assert twice == {"broken twice", "broken the first row twice"}, "rows without a name can be alike"
 
 
+@pytest.mark.full
 def test_every_view_of_what_is_taken_is_drawn(content, view):
     for what, atlas in taken(hostile.filled(content)):
         view(atlas, what)

@@ -125,8 +125,11 @@ class Openings:
         """Find out how many there is room for, and say so where it is less than a full server."""
         self.most = visitors_at_most()
         if self.most < limits.SESSIONS:
-            _LOG.warning(
-                "The limit on open files (ulimit -n) is enough for %d visitors, not for %d.", self.most, limits.SESSIONS
+            _LOG.log(
+                logging.WARNING,
+                "The limit on open files (ulimit -n) is enough for %d visitors, not for %d.",
+                self.most,
+                limits.SESSIONS,
             )
 
     def wait(self, address: str) -> float:
@@ -173,4 +176,4 @@ def log_once(what: str) -> None:
     now = time.monotonic()
     if now - _TOLD.get(what, -_QUIET) >= _QUIET:
         _TOLD[what] = now
-        _LOG.warning(what)
+        _LOG.log(logging.WARNING, what)
