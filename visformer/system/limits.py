@@ -191,7 +191,7 @@ PAGES = limit(
     ),
 )
 FOLLOWERS = limit(
-    2, "sessions", N_("Followers drawn at a time"),
+    1, "sessions", N_("Followers drawn at a time"),
     N_("each once for all that its presenter has shown meanwhile: other visitors have the other places"),
 )
 SHARE = limit(
