@@ -48,7 +48,7 @@ def test_everyday_pairs_are_none_twice_and_nearly_all_unlike_what_translators_ar
     rows = everyday_pairs()
     for column in zip(*rows, strict=True):
         assert len(set(column)) == len(rows) > 13_000
-    assert sum(mixture.sentences.refusals.refuse(en, zh) for en, zh in rows) < 0.005 * len(rows)
+    assert sum(mixture.sentences.refusals.refuse(en, zh) for en, zh in rows) < 0.01 * len(rows)
 
 
 def test_an_epoch_has_its_shares(mixture, monkeypatch):
