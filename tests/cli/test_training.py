@@ -7,7 +7,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
+from safetensors.torch import load_file
 
 import visformer as vf
 from tests.support import SENTENCES, tiny_tokenizer
@@ -18,6 +20,8 @@ SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
 
 JUDGED = ("held_out.tsv", "alignment.tsv", "judged/everyday.tsv", "judged/minimal_pairs.tsv")
+FIRST = tuple(f"first_sentences/{name}.tsv" for name in ("held_out/first", "held_out/copies", "held_out/phrases",
+                                                         "taught/first", "taught/phrases"))  # fmt: skip
 LEARNED = ("everyday.tsv", "everyday_words.tsv")
 
 
@@ -25,7 +29,7 @@ LEARNED = ("everyday.tsv", "everyday_words.tsv")
 def supplement(tmp_path_factory):
     """The supplement, with the first rows of some tables."""
     folder = shutil.copytree(SUPPLEMENT, tmp_path_factory.mktemp("short") / "supplement")
-    for names, count in ((JUDGED, 4), (LEARNED, 30)):
+    for names, count in ((JUDGED, 4), (FIRST, 3), (LEARNED, 30)):
         for name in names:
             rows = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
             (folder / name).write_text("".join(rows[:count]), encoding="utf-8")
@@ -76,7 +80,7 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     run("train", *files, "--valid", held_out, "--out", out, *sizes)
     assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
     compared = ["--seen", pairs, "--against", out / "checkpoint"]
-    everything = ["--names", "--judged", "--alignment", "--json"]
+    everything = ["--names", "--judged", "--first", "--alignment", "--json"]
     figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, *compared, *everything))
     zero = dict.fromkeys(("difference", "low", "high"), 0)
     assert figures["model"]["d_model"] == 16
@@ -85,9 +89,24 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     assert scores["all"]["en-zh"]["against"] == {"bleu": scores["all"]["en-zh"]["bleu"]} | zero
     assert figures["names"]["all"]["sentences"] == 3
     assert {kind: row["n"] for kind, row in figures["judged"].items()} == {"ordinary": 3, "pairs": 3}
+    assert {row["n"] for row in figures["first sentences"].values()} == {2} and len(figures["first sentences"]) == 5
     assert figures["calibration"] is None, "nothing is right"
     assert {kind: told["en-zh"]["pairs"] for kind, told in figures["alignment"].items()} == {"by hand": 3, "grammar": 5}
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
+
+
+def test_a_training_begins_with_a_trained_model(tmp_path, command):
+    known, again = tmp_path / "run", tmp_path / "again"
+    run(*command)
+    command = [again if part == known else part for part in command]
+    assert fails(*command, "--start", known / "checkpoint", "--layers", 2) == (
+        f"{known / 'checkpoint'} has other sizes than --d-model 16 --layers 2: give its own."
+    )
+    run(*command, "--start", known / "checkpoint", "--learning-rate", 1e-9)
+    tokenizers = [(folder / "tokenizer.json").read_bytes() for folder in (known, again)]
+    assert tokenizers[0] == tokenizers[1]
+    before, after = (load_file(folder / "checkpoint" / "model.safetensors") for folder in (known, again))
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
 
 
 @pytest.mark.full
@@ -267,7 +286,7 @@ def test_a_file_without_pairs_is_not_evaluated(tmp_path, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment."),
+        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged, --first or --alignment."),
         (["evaluate", "--names", "--seen", "a.tsv"], "--seen makes no difference without --pairs FILE."),
         (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
         (["evaluate", "--model", "./nowhere", "--names"], "There is no model './nowhere'"),

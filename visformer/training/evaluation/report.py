@@ -11,7 +11,7 @@ from visformer.training import grammar
 from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
 from visformer.training.evaluation.alignment import align, from_grammar, read_aligned
 from visformer.training.evaluation.calibration import calibration
-from visformer.training.evaluation.judged import judged, judged_report
+from visformer.training.evaluation.judged import first_judged, judged, judged_report
 from visformer.training.evaluation.names import held_out_names, names_report
 
 
@@ -25,6 +25,7 @@ def report(
     against: str | None,
     names: bool,
     judgement: bool,
+    first: bool,
     alignment: bool,
 ) -> dict[str, Any]:
     """Return what ``visformer evaluate`` prints, as JSON values; its ``--help`` says what each argument asks for.
@@ -43,6 +44,8 @@ def report(
     if judgement:
         judgements = judged(model, supplement)
         result |= {"judged": judged_report(judgements), "calibration": calibration(judgements)}
+    if first:
+        result["first sentences"] = judged_report(first_judged(model, supplement))
     if alignment:
         golds = {"by hand": read_aligned(supplement / "alignment.tsv"), "grammar": from_grammar(supplement / "grammar")}
         result["alignment"] = {
