@@ -150,7 +150,7 @@ def _widget(widget):
     elif widget.type == "text_input":
         found |= {"empty": widget.placeholder} if widget.placeholder else {}
     elif hasattr(widget, "options"):
-        found["of"] = listed(widget.options)
+        found["of"] = listed(_ESCAPED.sub("", str(option)) for option in widget.options)
     return found
 
 
@@ -158,7 +158,7 @@ def _value(widget):
     """Return a widget's value as the page displays it."""
     value = widget.value
     if widget.type == "button_group":
-        return " ".join(widget.formatted_values)
+        return _ESCAPED.sub("", " ".join(widget.formatted_values))
     if widget.type == "multiselect":
         return " ".join(widget.values)
     if widget.type in ("selectbox", "radio"):
