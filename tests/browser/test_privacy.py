@@ -68,7 +68,7 @@ def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chrom
         page.wait_for_timeout(300)
     go_to(page, "Learning")
     page.get_by_role("button", name="Start the training").click()
-    page.get_by_text("Look into the model:").first.wait_for()
+    page.get_by_text("Look into the model:").first.wait_for(timeout=600_000)  # once the training is over
     visitors.close()
     written = (tmp_path / "audit.txt").read_text().splitlines()
     assert [
