@@ -84,6 +84,8 @@ def test_more_connections_than_open_files_leave_the_server_healthy(tmp_path, few
             await each.close()
         for _, writer in silent:
             writer.close()
+        await asyncio.gather(*(writer.wait_closed() for _, writer in silent), return_exceptions=True)
+        await visitor.close()
         await gets_answers(address)
 
     with serving(tmp_path, preexec_fn=few_files) as server:
@@ -97,9 +99,11 @@ def test_more_connections_than_open_files_leave_the_server_healthy(tmp_path, few
 def test_a_server_that_is_stopped_while_it_computes_leaves_no_process(tmp_path, suspended):
     async def ask(address):
         visitor = Visitor(address)
-        await visitor.open()
-        with suppress(Wrong):
+        try:
+            await visitor.open()
             await visitor.enter(LONG.replace("+", " "))
+        finally:
+            await visitor.close()
 
     def children():
         listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=False)
@@ -119,7 +123,7 @@ def test_a_server_that_is_stopped_while_it_computes_leaves_no_process(tmp_path, 
             for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
         else:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, Wrong):
                 run(asyncio.wait_for(ask(server.address), 0.5))
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(timeout=120)
