@@ -15,12 +15,12 @@ from pathlib import Path
 
 from visformer.training import supplement
 from visformer.training.data import Pair
-from visformer.training.supplement import Frame, Name, Supplement, kind_of, latin_word, read_rows
+from visformer.training.supplement import Frame, Name, Supplement, kind_of, latin_word, read_frames, read_rows
 
 FOLDER = "first_sentences"
 
 SHARES = {"phrases": 0.44, "journeys": 0.18, "copies": 0.30, "mixed": 0.08}
-"""Of the pairs that are drawn."""
+"""Shares of the pairs of each kind."""
 
 CAP = 3
 """Synonyms share a translation: of all sources with one target, as many as these are drawn in each turn."""
@@ -123,8 +123,8 @@ class FirstSentences:
         return cls(
             phrases=tuple(Pair(*row) for row in read_rows(folder / "phrases.tsv", columns=3)),
             mixed=tuple(Pair(a, b, way) if way == "en-zh" else Pair(b, a, way) for a, b, way in mixed),
-            journeys=_frames(folder / "from_to_frames.tsv"),
-            copies=_frames(folder / "copy_frames.tsv"),
+            journeys=read_frames(folder / "from_to_frames.tsv"),
+            copies=read_frames(folder / "copy_frames.tsv"),
         )
 
     def without(self, judged: Callable[[Pair], bool]) -> FirstSentences:
@@ -144,11 +144,6 @@ class FirstSentences:
                 if pair is not None and not judged(pair):
                     drawn.append(pair)
         return drawn
-
-
-def _frames(path: Path) -> tuple[Frame, ...]:
-    rows = read_rows(path, columns=4)
-    return tuple(Frame(en, zh, tuple(slots.split("+")), int(weight)) for en, zh, slots, weight in rows)
 
 
 def capped(pairs: Sequence[Pair], n: int, rng: random.Random) -> list[Pair]:

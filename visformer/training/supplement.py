@@ -105,6 +105,12 @@ def read_rows(path: Path, *, columns: int) -> list[list[str]]:
     return rows
 
 
+def read_frames(path: Path) -> tuple[Frame, ...]:
+    """Read the frames in a file; errors as for :func:`read_rows`."""
+    rows = read_rows(path, columns=4)
+    return tuple(Frame(en, zh, tuple(slots.split("+")), int(weight)) for en, zh, slots, weight in rows)
+
+
 def spell(characters: str, syllables: dict[str, str]) -> str:
     """Join the pinyin of the characters into one capitalised word: 晓安 -> Xiao'an."""
     word = ""
@@ -163,7 +169,6 @@ def load(folder: Path) -> Supplement:
     syllables = {character: pinyin for character, pinyin, _ in table}
     held_rows = read_rows(folder / "held_out.tsv", columns=5)
     held_en, held_zh = held_patterns(held_rows, {en: zh for en, zh, _ in places}, syllables)
-    frames = read_rows(folder / "frames.tsv", columns=4)
     known = {text for row in (*places, *people, *universities) for text in row[:2]}
     return Supplement(
         places=tuple((en, zh) for en, zh, _ in places),
@@ -174,7 +179,7 @@ def load(folder: Path) -> Supplement:
         surnames=tuple((en, zh) for en, zh, kind in people if kind == "surname"),
         chinese=tuple((en, zh) for en, zh, kind in people if kind == "chinese"),
         composed=compose(places, universities, held_en),
-        frames=tuple(Frame(en, zh, tuple(slots.split("+")), int(weight)) for en, zh, slots, weight in frames),
+        frames=read_frames(folder / "frames.tsv"),
         syllables=syllables,
         family_chars=tuple(c for c, _, role in table if role in {"surname", "both"}),
         given_chars=tuple(c for c, _, role in table if role in {"given", "both"}),

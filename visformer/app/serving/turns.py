@@ -31,7 +31,7 @@ class Visitor:
     session: str = ""
 
 
-class Request(Protocol):
+class Waiting(Protocol):
     """What waits for its turn."""
 
     requested: float
@@ -42,7 +42,7 @@ class Request(Protocol):
         """Who wants it, at least one."""
 
 
-_Request = TypeVar("_Request", bound=Request)
+_Waiting = TypeVar("_Waiting", bound=Waiting)
 
 
 class _Share:
@@ -85,7 +85,7 @@ class Turns:
     def __init__(self) -> None:
         self._all = _Share()
 
-    def order(self, waiting: Iterable[_Request]) -> Iterator[_Request]:
+    def order(self, waiting: Iterable[_Waiting]) -> Iterator[_Waiting]:
         """Yield these requests, the next one first, as if each took TYPICAL seconds."""
         left = sorted(waiting, key=lambda request: request.requested)
         taken: Counter[tuple[str, ...]] = Counter()
@@ -99,7 +99,7 @@ class Turns:
             yield request
             taken.update(name for caller in request.callers for name in ((caller.address,), self._names(caller)))
 
-    def last(self, waiting: Iterable[_Request]) -> _Request:
+    def last(self, waiting: Iterable[_Waiting]) -> _Waiting:
         """Return the request to refuse where too many wait: the latest of whoever waits for most (McKenney, 1990)."""
         by_arrival = sorted(waiting, key=lambda request: request.requested)
         for length in (1, 2):
