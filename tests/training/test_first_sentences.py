@@ -40,17 +40,17 @@ def test_all_slots_are_filled_with_the_same_text_on_both_sides_or_a_name_and_its
         assert {f"{{{slot}}}" for slot in frame.slots} == {*re.findall(r"\{\w+\}", frame.en)}, frame
         assert {*re.findall(r"\{\w+\}", frame.en)} == {*re.findall(r"\{\w+\}", frame.zh)}, frame
         assert kinds <= {*COPIED, "place", "region", "person", "university"}, frame
-        pairs = [filled(names, frame, rng) for _ in range(3)]
+        pairs = [filled(names, frame, rng, lists.words) for _ in range(3)]
         assert all(pair is None or "{" not in pair.en + pair.zh for pair in pairs)
 
 
 @pytest.mark.parametrize("kind", COPIED)
-def test_what_is_copied_keeps_its_case_and_differs_each_time(names, kind):
+def test_what_is_copied_keeps_its_case_and_differs_each_time(names, lists, kind):
     frame, rng = (
         Frame("{0} is here.".replace("0", kind), "{0}在这里。".replace("0", kind), (kind,), 1),
         random.Random(1),
     )
-    drawn = [filled(names, frame, rng) for _ in range(60)]
+    drawn = [filled(names, frame, rng, lists.words) for _ in range(60)]
     texts = [pair.en.removesuffix(" is here.") for pair in drawn if pair]
     assert all(pair.zh == f"{text}在这里。" for pair, text in zip(filter(None, drawn), texts, strict=True))
     assert len({*texts}) > 30 and not any("\t" in text or not text for text in texts)
@@ -70,7 +70,20 @@ def test_what_is_judged_is_never_drawn_and_what_is_taught_stands_in_the_phrases(
     assert {"howareyou", "attentionisallyouneed"} <= texts
 
 
+def test_a_name_of_another_pair_makes_room_for_one_to_copy_if_it_stands_there_once(names, lists):
+    pairs = [
+        Pair("Tom's dog likes Beijing.", "汤姆的狗喜欢北京。"),
+        Pair("Tom knows Mary.", "汤姆认识玛丽。"),
+        Pair("Tomorrow it rains.", "明天下雨。"),
+        Pair("Tom said that Tom was ill.", "汤姆说他病了。"),
+        Pair("Tom is here.", "他在这里。"),
+    ]
+    renamed = lists.with_frames_of(pairs, names.given).renamed
+    assert [(frame.en, frame.zh) for frame in renamed] == [("{copy}'s dog likes Beijing.", "{copy}的狗喜欢北京。")]
+
+
 def test_the_shares_are_those_stated(names, lists):
+    lists = lists.with_frames_of([Pair("Tom is here.", "汤姆在这里。")], names.given)
     drawn = lists.sample(names, 1_000, seed=2, judged=lambda pair: False)
     assert sum(first_sentences.SHARES.values()) == pytest.approx(1) and len(drawn) == pytest.approx(1_000, abs=3)
     assert sum(pair in {*lists.phrases} for pair in drawn) == pytest.approx(

@@ -40,7 +40,7 @@ def test_each_stage_shares_out_an_epoch_and_the_last_is_mostly_corpus():
     assert stage_of(0.999) is SCHEDULE[-1]
     for stages in (SCHEDULE, CONTINUED):
         assert stages[-1].until == 1 and stages[-1].bpe_dropout == 0
-        assert stages[-1].corpus == max(getattr(stages[-1], name) for name in SHARES)
+    assert SCHEDULE[-1].corpus == max(getattr(SCHEDULE[-1], name) for name in SHARES)
 
 
 @pytest.mark.full

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from visformer.errors import N_, DataError
@@ -29,6 +30,10 @@ class Batch:
     def tokens(self) -> int:
         """How many tokens it is given, without padding."""
         return sum(int((ids != PAD_ID).sum()) for ids in self.inputs)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(tuple(ids.to(device) for ids in self.inputs), self.targets.to(device))
 
 
 BOTH = "both"

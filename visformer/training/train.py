@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError, VisformerError
@@ -33,8 +34,8 @@ from visformer.training.optimizer import Muon
 class TrainingPlan:
     """Hyperparameters. Rates are per optimiser step, probabilities in [0, 1), sizes in tokens (padding included)."""
 
-    epochs: int = 140
-    batch_tokens: int = 6000
+    epochs: int = 115
+    batch_tokens: int = 12_000
     learning_rate: float = 2e-3
     warmup_steps: int = 150
     weight_decay: float = 0.05
@@ -68,7 +69,7 @@ def train(
     """Train a model, or resume the run in ``folder`` at its last whole epoch.
 
     Args:
-        plan: hyperparameters.
+        plan: hyperparameters; the model is trained on the GPU where there is one.
         config: configuration of the model.
         epoch_batches: maps an epoch, from 0, to its batches, the same ones each time.
         valid: batches for the curve; never trained on.
@@ -77,7 +78,7 @@ def train(
         folder: gets ``state.safetensors`` (to resume), and ``checkpoint/`` with ``curve.csv`` and ``moments/``.
 
     Returns:
-        The model after the last epoch.
+        The model after the last epoch, on the CPU.
 
     Raises:
         CheckpointError: the state is damaged, or of a model of other sizes.
@@ -87,15 +88,17 @@ def train(
     model = initial_model(config, plan.seed)
     if start is not None:
         model.load_state_dict(start)
+    model.to(_DEVICE)
     optimizers = _optimizers(plan, model)
     progress = _resume(folder, model, optimizers)
     if progress.curve:
         _write_curve(folder, progress)  # it may have been lost or damaged
-    use_fast_dropout(model)
+    if _DEVICE == "cpu":
+        use_fast_dropout(model)
     keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
-    while progress.epoch < plan.epochs:
-        started = time.monotonic()
-        train_loss = _run_epoch(plan, model, optimizers, epoch_batches(progress.epoch), progress, keep)
+    started = time.monotonic()
+    for batches in _drawn(epoch_batches, range(progress.epoch, plan.epochs)):
+        train_loss = _run_epoch(plan, model, optimizers, batches, progress, keep)
         valid_loss = validation_loss(model, valid)
         progress.epoch += 1
         seconds = time.monotonic() - started
@@ -106,12 +109,35 @@ def train(
         told += [f"{name} {value:.3f}" for name, value in more.items()]
         print(f"epoch {progress.epoch}: {', '.join(told)}", flush=True)
         _write(folder, model, optimizers, progress)
-    return model
+        started = time.monotonic()
+    return model.cpu()
+
+
+_DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _drawn(epoch_batches: Callable[[int], Sequence[Batch]], epochs: range) -> Iterable[Sequence[Batch]]:
+    """Draw the batches of each epoch; for a GPU, which would wait for them, in other processes while it computes."""
+    if _DEVICE == "cpu":
+        return map(epoch_batches, epochs)
+    torch.multiprocessing.set_sharing_strategy("file_system")  # type: ignore[no-untyped-call]  # no open file for each
+    drawn = _Epochs(epoch_batches)
+    return DataLoader(drawn, batch_size=None, sampler=epochs, num_workers=3, multiprocessing_context="fork")
+
+
+@dataclass(frozen=True)
+class _Epochs(Dataset[Sequence[Batch]]):
+    draw: Callable[[int], Sequence[Batch]]
+
+    def __getitem__(self, epoch: int) -> Sequence[Batch]:
+        return self.draw(epoch)
 
 
 def computes_in_bf16() -> bool:
-    """Whether the CPU has instructions for bfloat16; without them it is many times slower than float32."""
-    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+    """Whether this machine has instructions for bfloat16; without them it is many times slower than float32."""
+    return _DEVICE == "cuda" or any(
+        torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16")
+    )
 
 
 def moment_steps(n: int, total: int) -> list[int]:
@@ -186,6 +212,8 @@ def smoothed_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
         target: int64 (token,); 0 is padding and does not count.
         smoothing: probability spread evenly over the vocabulary.
     """
+    if logits.is_cuda:
+        return F.cross_entropy(logits.float(), target, label_smoothing=smoothing, ignore_index=PAD_ID)
     loss: Tensor = _LabelSmoothing.apply(logits, target, smoothing)  # type: ignore[no-untyped-call]
     return loss
 
@@ -234,6 +262,7 @@ def validation_loss(model: nn.Module, batches: Sequence[Batch]) -> float:
     total, count = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
+            batch = batch.to(next(model.parameters()).device)
             logits, targets = model(*batch.inputs).flatten(0, 1), batch.targets.flatten()
             total += float(F.cross_entropy(logits, targets, ignore_index=PAD_ID, reduction="sum"))
             count += int((targets != PAD_ID).sum())
@@ -283,7 +312,8 @@ def _keep_moment(folder: Path, plan: TrainingPlan, model: Model, progress: Progr
 
 def _step(plan: TrainingPlan, model: Model, optimizers: Optimizers, batch: Batch, rate: float) -> float:
     """Take one step along the gradient of a batch, and return its loss."""
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=plan.autocast):
+    batch = batch.to(_DEVICE)
+    with torch.autocast(_DEVICE, dtype=torch.bfloat16, enabled=plan.autocast):
         logits = model(*batch.inputs)  # (batch, tgt, vocab)
     loss = smoothed_loss(logits.flatten(0, 1), batch.targets.flatten(), plan.label_smoothing)
     model.zero_grad()

@@ -9,5 +9,13 @@ EXAMPLES = (
     "他昨天在北京买了三本书。",
     "如果明天下雨，我们就待在家里。",
 )
+TESTED = (
+    "How are you?",
+    "Attention is all you need.",
+    "I have arrived at Beijing from Xiamen.",
+    "欢迎来到北京",
+    "我喜欢学习新的语言。",
+)
+"""Offered where the model is unsure: a test holds that it is sure of these, and what each becomes."""
 NAMING = (EXAMPLES[0], EXAMPLES[1], EXAMPLES[5])
 """Those with the name of a place, which a head of the translator finds."""

@@ -11,7 +11,7 @@ from visformer.app.lessons import lesson_panel, open_lesson
 from visformer.app.presentation import following, guessing
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import boxes
-from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES, TESTED
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import sharing, timeline
@@ -119,6 +119,8 @@ def _in_full(run: Run) -> None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
                 if run.trace.is_unsure:
                     st.caption(_doubt(run.trace), help=_(_CONFIDENCE))
+                    with st.container(horizontal=True, gap="xsmall", key="tested"):
+                        controls.examples(TESTED)
             elif run.problem is not None:
                 controls.show_error(run.problem)
         with st.container(horizontal=True, vertical_alignment="center", width="content", key="ways"):
