@@ -12,7 +12,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.load.visitor import Visitor, Wrong
+from benchmarks.load.visitor import Phone, Presenter, Visitor, Wrong, event
 from visformer.app.lessons import lesson_file
 
 _WORDS = "+".join(["the+old+house+of+my+friend"] * 40)
@@ -132,7 +132,8 @@ async def _parts(visitor: Hostile) -> None:
 
 async def _effects(visitor: Hostile) -> None:
     await visitor.open(f"text={_ORDINARY}+{next(_SEEDS)}&effects_view=weights", "effects")
-    await visitor.press("effects_measure")
+    with suppress(KeyError):  # the bundled model measures at once
+        await visitor.press("effects_measure")
 
 
 async def _list(visitor: Hostile) -> None:
@@ -148,6 +149,29 @@ async def _connections(visitor: Hostile) -> None:
     await asyncio.gather(*(each.close() for each in silent), return_exceptions=True)
 
 
+async def _have(visitor: Hostile) -> None:
+    """Ask a training for all of its moments, again and again."""
+    await visitor.open(page="learning")
+    for _ in range(20):
+        await visitor.trigger(event(visitor._widget("picture_learning"), "have", 0))
+
+
+async def _guesses(visitor: Hostile) -> None:
+    """Ask a room of one's own, and answer from twenty phones."""
+    presenter = Presenter(visitor.address, of=visitor.of)
+    await presenter.open("text=I+went+to+Northeastern+University.")
+    await presenter.invite()
+    await presenter.press("guess_begin")
+    await presenter.press("guess_ask")
+    phones = [Phone(visitor.address, presenter.code, of=visitor.of) for _ in range(20)]
+    for phone in phones:
+        with suppress(Wrong):  # few answers are taken from one address
+            await phone.scan()
+            await phone.tap(0)
+    for each in (presenter, *phones):
+        await each.close()
+
+
 ATTACKS: Any = (
     _masks,
     _reload,
@@ -161,7 +185,9 @@ ATTACKS: Any = (
     _effects,
     _long,
     _list,
+    _have,
     _uploads,
+    _guesses,
     _connections,
 )
 

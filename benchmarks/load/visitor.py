@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -20,6 +21,7 @@ TIMEOUT = 60
 
 TRANSLATION = "Translation: "
 BUSY = "Too many sentences"
+_TAKEN = "Your guess is in."
 
 
 class Wrong(Exception):
@@ -208,6 +210,91 @@ class Visitor:
                 text = shown.value if shown.set_value else shown.default
                 self._states[shown.id] = WidgetState(id=shown.id, string_value=text)
         return b""
+
+
+def event(component: str, name: str, value: object) -> WidgetState:
+    """Return what a browser sends for a trigger of a component; ``component``: its id."""
+    sent = json.dumps([{"event": name, "value": value}])
+    return WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component}__events", json_trigger_value=sent)
+
+
+class Presenter(Visitor):
+    """Lets a room follow, asks it, and reveals the answer."""
+
+    code = ""
+
+    async def invite(self) -> None:
+        """Let the room follow; afterwards ``code`` is its code."""
+        await self.trigger(event(self._widget("present"), "ask", "follow"))
+
+    def _seen(self, element: Any, answer: Answer, begin: float) -> bytes:
+        if element.WhichOneof("type") == "bidi_component" and element.bidi_component.component_name == "visformer_feed":
+            header, _ = read_message(element.bidi_component.bytes)
+            if header["kind"] == "presentation" and "code" in header:
+                self.code = parse_qs(urlsplit(header["code"]["address"]).query)["follow"][0]
+        return super()._seen(element, answer, begin)
+
+
+class Phone(Visitor):
+    """Follows a room and answers its question."""
+
+    def __init__(self, address: str, code: str, **options: Any) -> None:
+        super().__init__(address, **options)
+        self._link = f"follow={code}"
+        self._kept = self._given = ""  # the key of its answer: what its browser keeps, what the server gave last
+        self._fragment = ""
+        self.options: list[str] = []
+        self.chosen: list[str] = []  # as the server shows it
+        self.has_answered = False
+        self.revealed = 0.0  # when the answer arrived
+
+    async def scan(self) -> float:
+        """Open the room's link, also again after a lost line; return the seconds until the page is there."""
+        begin = time.perf_counter()
+        await self.open(self._link, page="")
+        if self._kept != self._given:
+            await self.trigger(event(self._widget("kept_key"), "kept", self._kept))
+        return time.perf_counter() - begin
+
+    async def tap(self, place: int) -> float:
+        """Tap one more word, or the same one again; return the seconds until the server has confirmed it."""
+        option, (taps,) = self.options[place], (name for name in self._widgets if name.startswith("guess_taps"))
+        chosen = [each for each in self.chosen if each != option] + [option]
+        state = WidgetState(id=self._widget(taps))
+        state.string_array_value.data.extend(chosen)
+        begin, self.has_answered, widgets = time.perf_counter(), False, self._widgets
+        await self._run(state, fragment=self._fragment)
+        self._widgets = {**widgets, **self._widgets}  # the rest of the page stays
+        self.chosen = chosen
+        if not self.has_answered:
+            raise Wrong("a tap was not confirmed")
+        return time.perf_counter() - begin
+
+    async def wait(self) -> None:
+        """Wait for the answer, which the server sends without being asked."""
+        while not self.revealed:
+            await asyncio.wait_for(self._answer(time.perf_counter()), TIMEOUT)
+
+    def _resolved(self, message: Any) -> Any:
+        message = super()._resolved(message)
+        if message.WhichOneof("type") == "delta" and message.delta.new_element.WhichOneof("type") == "button_group":
+            group = message.delta.new_element.button_group
+            if "guess_taps" in group.id:
+                self._fragment, self.options = message.delta.fragment_id, [each.content for each in group.options]
+                self.chosen = [self.options[place] for place in group.default]
+        return message
+
+    def _seen(self, element: Any, answer: Answer, begin: float) -> bytes:
+        kind = element.WhichOneof("type")
+        if kind == "markdown" and _TAKEN in element.markdown.body:
+            self.has_answered = True
+        if kind == "bidi_component" and element.bidi_component.component_name == "visformer_kept_key":
+            self._given = element.bidi_component.bytes.decode()
+            self._kept = self._kept or self._given
+        is_feed = kind == "bidi_component" and element.bidi_component.component_name == "visformer_feed"
+        if is_feed and read_message(element.bidi_component.bytes)[0]["to"] == "guesses":
+            self.revealed = time.perf_counter()
+        return super()._seen(element, answer, begin)
 
 
 def attention_text(answer: Answer) -> str:

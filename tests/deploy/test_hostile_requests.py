@@ -14,10 +14,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load.__main__ import Watch
-from benchmarks.load.guess import Phone, Presenter
 from benchmarks.load.hostile import Hostile
 from benchmarks.load.replicas import ROOT, free_port
-from benchmarks.load.visitor import Visitor, Wrong
+from benchmarks.load.visitor import Phone, Presenter, Visitor, Wrong
 from tests.deploy.conftest import ROOM, RUN, UVICORN, run, serving
 from visformer.system import limits
 
