@@ -106,7 +106,6 @@ def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
 def test_wrap_takes_a_visformer_transformer():
     module = vf.Transformer(tiny_config())
     model = vf.wrap(module, tiny_tokenizer())
-    assert not module.training
     assert model.trace("I", "我").tokens["src"] == ("I", "</s>")
     with pytest.raises(VisformerError, match="not Linear"):
         vf.wrap(torch.nn.Linear(1, 1), tiny_tokenizer())

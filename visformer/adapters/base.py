@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, Self, get_args
@@ -14,6 +15,7 @@ from visformer.adapters.generating import Settings, Speaker, Vocabulary, alterna
 from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
+from visformer.adapters.passes import Passes
 from visformer.adapters.recording import available, check_attention, globs, matching, nbytes_of
 from visformer.adapters.requests import Encoded, Request
 from visformer.adapters.reruns import Reruns
@@ -84,6 +86,7 @@ class TracedModel(Reruns):
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
     _speaker: Speaker
+    _passes: Passes
     _plain: Callable[[str], list[int]]  # encodes a text without specials
     _no_text: Message
 
@@ -91,6 +94,16 @@ class TracedModel(Reruns):
         info = self.info
         depth = f"{info.n_encoder_layers} + {info.n_decoder_layers} layers"
         return f"{type(self).__name__}({info.name}: {info.kind}, {depth}, {info.n_heads} heads, d_model {info.d_model})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the use of the module, which is then, as it is between two calls, what it was before it was wrapped."""
+        self._passes.close()
 
     def available(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """Select the patterns that match something in this model, for pages that work with any model.
@@ -182,7 +195,7 @@ class TracedModel(Reruns):
             edits=self._edits(edits),
             max_new_tokens=max_new_tokens,
         )
-        with torch.inference_mode():
+        with self._computing():
             decoding = self._decode(given, to, settings)
         require_changes(settings.edits)
         return decoding
@@ -224,7 +237,7 @@ class TracedModel(Reruns):
             return self._encode(self._request(row[0], to=to, record=(), **how))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
-            with torch.inference_mode():
+            with self._computing():
                 decoded = [self._speaker.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
             require_changes(encoded[0].request.edits)
             return decoded
@@ -345,8 +358,6 @@ class TracedModel(Reruns):
         """
         self._require_decoder()
         self._require_language(to)
-        if self.module.training:  # dropout would give other numbers each time
-            raise VisformerError(N_("{name} is in training mode: call model.module.eval() first."), name=self.info.name)
         if of not in get_args(Of):
             raise VisformerError(N_("of={of!r} must be one of {known}."), of=of, known=", ".join(get_args(Of)))
         if target is None and self.info.kind == "encoder-decoder":
@@ -356,7 +367,7 @@ class TracedModel(Reruns):
         wanted = [name for name in self._names if name in named]
         watch = Watch(frozenset((*wanted, "logits")))
         request = self._request(source, target, to=to, record=(*record, "logits"), edits=(watch,))
-        with torch.inference_mode(False), torch.enable_grad():
+        with self._passes.open(), torch.inference_mode(False), torch.enable_grad():
             (trace,) = self._run([self._encode(request)])
             return gradients_of(trace, watch.seen, wanted, of)
 
@@ -444,8 +455,14 @@ class TracedModel(Reruns):
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
 
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Let the model compute without gradients."""
+        with self._passes.open(), torch.inference_mode():
+            yield
+
     def _traced(self, batch: Sequence[Encoded]) -> list[Trace]:
-        with torch.inference_mode():
+        with self._computing():
             traces = self._run(batch)
         require_changes(batch[0].request.edits)  # with a plain function, each text has a pass of its own
         return traces

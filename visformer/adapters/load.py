@@ -199,10 +199,11 @@ def _untrained_nbytes(sizes: Untrained) -> int:
 
 
 def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
-    """Wrap a model that is already in memory, and put it into evaluation mode.
+    """Wrap a model that is already in memory. Between two calls it is as it was before: its mode, attention and hooks.
 
     Args:
-        module: a visformer Transformer or GPT, or a transformers model, which gets visformer's attention function.
+        module: a visformer Transformer or GPT, or a transformers model, which computes with visformer's attention
+            function while a call lasts.
         tokenizer: its tokenizer: of visformer's own models a :class:`visformer.model.tokenizer.Tokenizer`, of others
             as returned by transformers' AutoTokenizer.
 
@@ -215,7 +216,7 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     """
     if isinstance(module, Transformer | GPT):
         _require_tokenizer(tokenizer, Tokenizer, "visformer.model.tokenizer.Tokenizer")
-        return adapted(module.eval(), tokenizer)
+        return adapted(module, tokenizer)
     if "transformers" in sys.modules:
         from transformers import PreTrainedTokenizerBase
 

@@ -12,6 +12,7 @@ from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.ids import Text
 from visformer.adapters.params import weights_of
+from visformer.adapters.passes import Passes
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
@@ -70,6 +71,7 @@ class OwnModel(TracedModel):
         if missing:
             self._meta["missing"] = missing
         self._weights = weights_of(module)
+        self._passes = Passes(module)
         self._end = tokenizer.token_id(EOS)
         allowed = torch.arange(module.output.out_features) < len(tokenizer)
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False

@@ -131,6 +131,7 @@ class Recorder:
         self._sides, self._growing, self._axes = sides, growing, axes
         self._copied = copied or len(sides) > 1  # or one sentence would keep the whole batch in memory
         self.rows: list[dict[str, TracedTensor]] = [{} for _ in sides]  # of each sentence
+        self.visited: set[str] = set()  # names of the tensors that came by
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
@@ -143,6 +144,7 @@ class Recorder:
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Edit ``tensor``, record it if requested, and return it."""
         cancellation.check()
+        self.visited.add(name)
         for edit in self.edits:
             if not isinstance(edit, _Edit) or edit.applies(name):
                 tensor = self._edited(edit, name, tensor)
@@ -159,11 +161,15 @@ class Recorder:
         """Apply an edit, in a batch to each sentence alone."""
         if len(self.rows) == 1:
             return self._applied(edit, name, tensor)
-        changed = tensor.clone()
+        result = tensor
         for row in range(len(self.rows)):
             own = (slice(row, row + 1), *self._own(row, self._axes(name) or ()))
-            changed[own] = self._applied(edit, name, tensor[own])
-        return changed
+            given = tensor[own]
+            changed = self._applied(edit, name, given)
+            if changed is not given:
+                result = tensor.clone() if result is tensor else result
+                result[own] = changed
+        return result
 
     def _applied(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
         part = edit.within(tensor.shape) if self._growing and isinstance(edit, _Edit) else edit

@@ -18,6 +18,7 @@ from torch import Tensor
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import require_changes
 from visformer.adapters.ids import Text, checked_ids
+from visformer.adapters.passes import Passes
 from visformer.adapters.recording import Recorder
 from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
@@ -41,6 +42,7 @@ class Reruns(ABC):
     _names: tuple[str, ...]
     _known: tuple[int, int]
     _fixed: frozenset[str]
+    _passes: Passes
 
     def forced(
         self, texts: Iterable[Text], targets: Iterable[Text | None] | None = None, *, to: str | None = None
@@ -73,7 +75,7 @@ class Reruns(ABC):
             open_ends = [each for each in batch if each.src and each.forced is None]
             if not open_ends:
                 return list(batch)
-            with torch.inference_mode():
+            with self._passes.open(), torch.inference_mode():
                 own = iter(self._greedy(open_ends))
             return [
                 replace(each, begin=each.begin[:1], forced=[*each.begin[1:], *next(own)[0]])
@@ -134,7 +136,7 @@ class Reruns(ABC):
 
         def run(texts: Sequence[Encoded]) -> list[Floats]:
             visit = _RowRecorder([each.request.edits for each in texts], sides=_sides(texts), axes=self._axes)
-            with torch.inference_mode():
+            with self._passes.open(), torch.inference_mode():
                 found = (_of_every if every else _of_predicted)(self._forward(texts, visit), texts)
             for each in texts:
                 require_changes(each.request.edits)
@@ -169,7 +171,7 @@ class Reruns(ABC):
         def run(texts: Sequence[tuple[Encoded, Sequence[int]]]) -> list[dict[str, Floats]]:
             encoded = [each for each, _ in texts]
             visit = _GateRecorder(names, sides=_sides(encoded), axes=self._axes)
-            with torch.inference_mode(mode=False), torch.enable_grad():
+            with self._passes.open(), torch.inference_mode(mode=False), torch.enable_grad():
                 predicted = _of_predicted(self._forward(encoded, visit), encoded)
                 wanted = [each[list(rows)] for each, (_, rows) in zip(predicted, texts, strict=True)]
                 found = torch.autograd.grad(torch.cat(wanted).sum(), [visit.gates[name] for name in names])
@@ -195,7 +197,7 @@ class Reruns(ABC):
 
         def run(batch: Sequence[Encoded]) -> list[dict[str, NDArray[Any]]]:
             visit = Recorder(frozenset(names), (), sides=_sides(batch), copied=True, axes=self._axes)
-            with torch.inference_mode():
+            with self._passes.open(), torch.inference_mode():
                 self._forward(batch, visit)
             return [{name: tensor.value for name, tensor in row.items()} for row in visit.rows]
 
@@ -262,22 +264,23 @@ class _RowRecorder(Recorder):
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Return ``tensor`` with the edits of each text."""
         cancellation.check()
+        self.visited.add(name)
         reaching = {edit for edit in self.edits if not isinstance(edit, _Edit) or edit.applies(name)}
         if not reaching:
             return tensor
         axes = self._axes(name) or ()
-        changed = self._one_each(tensor, len(axes))
+        result = each = tensor
+        if tensor.ndim == len(axes) or tensor.shape[0] != len(self.rows):  # positions, which all texts share
+            result = each = tensor.expand(len(self.rows), *tensor.shape[-len(axes) :])
         for row, edits in enumerate(self._of_row):
             own = (slice(row, row + 1), *self._own(row, axes))
             for edit in filter(reaching.__contains__, edits):
-                changed[own] = self._applied(edit, name, changed[own])
-        return changed
-
-    def _one_each(self, tensor: Tensor, n_axes: int) -> Tensor:
-        """A copy with one entry for each text, also of positions, which all share."""
-        if tensor.ndim == n_axes or tensor.shape[0] != len(self.rows):
-            tensor = tensor.expand(len(self.rows), *tensor.shape[-n_axes:])
-        return tensor.clone()
+                given = result[own]
+                changed = self._applied(edit, name, given)
+                if changed is not given:
+                    result = each.clone() if result is each else result
+                    result[own] = changed
+        return tensor if result is each else result  # the same one where a function has changed nothing
 
 
 class _GateRecorder(Recorder):
@@ -295,6 +298,7 @@ class _GateRecorder(Recorder):
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Return ``tensor`` times its gate."""
         cancellation.check()
+        self.visited.add(name)
         if name not in self._gated:
             return tensor
         self.gates[name] = torch.ones_like(tensor, requires_grad=True)

@@ -42,7 +42,7 @@ def with_head(family, auto):
 )
 def test_the_logits_of_an_encoder_s_head_are_those_of_transformers(family, auto, axes, shape, tmp_path):
     model, twin = vf.wrap(with_head(family, auto), tokenizer()), with_head(family, auto)
-    assert model.info.kind == "encoder" and not model.patterns_only
+    assert model.info.kind == "encoder" and not model._patterns_only
     trace = model.trace(TEXT, record="*")
     with torch.no_grad():
         theirs = twin(torch.tensor([trace.meta["ids"]["src"]]), output_attentions=True, output_hidden_states=True)

@@ -62,7 +62,7 @@ def stacks(family, output):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_trace_of_a_family_equals_the_outputs_of_transformers_and_is_consistent(family):
-    assert not tiny_model(family).patterns_only
+    assert not tiny_model(family)._patterns_only
     trace = tiny_trace(family)
     theirs = expected(family, trace)
     check_patterns(family, trace, theirs)
@@ -543,7 +543,7 @@ def test_a_model_for_which_our_attention_is_wrong_has_only_its_own_patterns(monk
     softmax = "visformer.adapters.huggingface.taps._softmax"
     monkeypatch.setattr(softmax, lambda scores, mask, sinks: (torch.ones_like(scores), None))
     model = vf.wrap(tiny_module("gpt2"), tokenizer())
-    assert model.patterns_only
+    assert model._patterns_only
     trace = model.trace(TEXT)
     close(trace["decoder.0.self_attn.pattern"], expected("gpt2", trace).attentions[0][0])
 
@@ -571,7 +571,7 @@ def test_an_edit_of_a_copy_or_of_a_part_that_is_wrapped_again_is_made_once():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_patterns_of_a_model_in_another_precision_are_float32(dtype):
     model = vf.wrap(tiny_module("llama").to(dtype), tokenizer())
-    assert not model.patterns_only
+    assert not model._patterns_only
     pattern = model.trace(TEXT)["decoder.0.self_attn.pattern"]
     assert pattern.value.dtype == np.float32
     np.testing.assert_allclose(pattern, tiny_trace("llama")["decoder.0.self_attn.pattern"], atol=0.05)

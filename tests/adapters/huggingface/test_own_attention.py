@@ -68,7 +68,7 @@ def close(ours, theirs):
 @every_variant
 def test_scores_and_mask_are_what_the_family_s_own_softmax_receives(family, changes, monkeypatch):
     model, trace = tiny_model(family, **changes), tiny_trace(family, **changes)
-    assert not model.patterns_only
+    assert not model._patterns_only
     spy = Spy(monkeypatch)
     close(output_of(trace), family_s_own(model, trace))
     for layer, theirs in enumerate(spy.scores):

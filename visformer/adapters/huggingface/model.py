@@ -1,6 +1,7 @@
 """A transformers model of any family: the same Trace, with the same names, as our own Transformer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +21,13 @@ from visformer.adapters.huggingface.families import (
     NOT_IN_TABLE,
     PATTERNS_ONLY,
 )
-from visformer.adapters.huggingface.own_attention import use_ours, use_own
+from visformer.adapters.huggingface.own_attention import has_patterns
 from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import Engine, HubNext, Output
-from visformer.adapters.huggingface.taps import install, read_only, watching
+from visformer.adapters.huggingface.taps import part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
+from visformer.adapters.huggingface.wiring import Wiring
 from visformer.adapters.ids import Text
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.adapters.requests import Encoded, Request
@@ -44,10 +46,11 @@ def is_pretrained(module: object) -> bool:
 
 
 class HubModel(TracedModel):
-    """An encoder, a decoder or an encoder-decoder of transformers, put into evaluation mode.
+    """An encoder, a decoder or an encoder-decoder of transformers.
 
-    Its attention is replaced by visformer's own function, which is checked, on a short text, to compute what the
-    family's eager one does. If it does not, or if the table lacks the family, it stays eager and gives patterns only.
+    During a pass its attention is visformer's own function, which is checked, on a short text, to compute what the
+    family's eager one does. If it does not, or if the table lacks the family, it is eager and gives patterns only.
+    Outside of our passes nothing of the model is changed.
 
     Args:
         module: a PreTrainedModel, with its language-model head unless it is an encoder.
@@ -69,7 +72,7 @@ class HubModel(TracedModel):
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
         refuse(module.config)
-        self.module, self.tokenizer = module.eval(), tokenizer
+        self.module, self.tokenizer = module, tokenizer
         self.text = HubText(tokenizer)
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
@@ -78,14 +81,18 @@ class HubModel(TracedModel):
         self._family = FAMILIES.get(self._config.model_type)
         with on_text_alone(module):
             self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        self.patterns_only = self._family is None
+        stacks = {} if self._family is None else self._family.stacks
+        self._wiring = Wiring(
+            module, self._engine.base, stacks, self._config, has_logits=self._engine.logits_axes is not None
+        )
+        self._passes, self._fixed = self._wiring, self._wiring.fixed
+        self._names = ()
         self._probed: dict[str, tuple[int, ...]] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
         self._weights = {}
-        if self._family is not None:
-            stacks = self._family.stacks
-            if not self.patterns_only:
+        if stacks:
+            if not self._patterns_only:
                 self._weights = weights_of(self._engine.base, stacks, self._config, self._probed)
             self._weights |= ends_of(self.module, self._engine.base, stacks)
         depths = {part: self._depth(part) for part in ("encoder", "decoder")}
@@ -125,13 +132,13 @@ class HubModel(TracedModel):
         src_ids, segments = self._source(source)
         memory = None
         if self._engine.kind != "decoder":
-            with watching(Recorder(frozenset(), edits), "encoder"):
+            with self._watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode([src_ids], [segments])
         start = [*self._begin(src_ids, self.text.language_id(to, self._words(source))), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=not edits)
-        with watching(Recorder(frozenset(), edits, growing=True), "decoder"):
+        with self._watching(Recorder(frozenset(), edits, growing=True), "decoder"):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -163,7 +170,7 @@ class HubModel(TracedModel):
             self._config,
             self.info,
             self._names,
-            patterns_only=self.patterns_only,
+            patterns_only=self._patterns_only,
             logits_axes=self._engine.logits_axes,
         )
         for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
@@ -187,16 +194,45 @@ class HubModel(TracedModel):
         meta["target"] = None if target is None else self._words(target)
         return meta
 
+    @property
+    def _patterns_only(self) -> bool:
+        """Whether nothing but patterns can be seen of its attention."""
+        return not self._wiring.ours
+
     # One pass -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _watching(self, recorder: Recorder, part: str) -> Iterator[None]:
+        """Let ``recorder`` visit what ``part`` computes.
+
+        Raises:
+            TraceError: a value that it waits for was not computed as when the model was wrapped.
+        """
+        with self._wiring.open(), watching(recorder, part, self._wiring.callers):
+            yield
+        for name in self._names:
+            if self._part(name) == part and recorder.wants(name) and name not in recorder.visited:
+                raise TraceError(
+                    N_(
+                        "{model} no longer computes {name} as it did when it was wrapped: a module of it was replaced. "
+                        "Wrap the model as it is now with vf.wrap."
+                    ),
+                    model=self.info.name,
+                    name=name,
+                )
+
+    def _part(self, name: str) -> str:
+        """The part whose pass computes a tensor."""
+        return "encoder" if self._engine.kind == "encoder" else part_of(name)
 
     def _run_encoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
         """Run the encoder, and then the decoder if there is one, whose ids are added to ``sides``."""
         for each in batch:
             self._require_budget(recorder, len(each.src), len(each.forced or ()))
-        with watching(recorder, "encoder"):
+        with self._watching(recorder, "encoder"):
             memory = self._visit(
                 self._engine.encode(
-                    [each.src for each in batch], [each.segments for each in batch], patterns=self.patterns_only
+                    [each.src for each in batch], [each.segments for each in batch], patterns=self._patterns_only
                 )
             )
         if self._engine.kind == "encoder":
@@ -213,8 +249,8 @@ class HubModel(TracedModel):
             side |= {"tgt": [each.begin[0], *ids[:-1]], "next": ids}
             self._require_budget(recorder, len(each.src), len(ids))
         rows, seen = self._engine.padded([side["tgt"] for side in sides])
-        with watching(recorder, "decoder"):
-            self._visit(self._engine.decode(rows, memory, seen=seen, patterns=self.patterns_only))
+        with self._watching(recorder, "decoder"):
+            self._visit(self._engine.decode(rows, memory, seen=seen, patterns=self._patterns_only))
 
     def _run_decoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
         """Run a decoder-only model, and add its ids to ``sides``."""
@@ -222,8 +258,8 @@ class HubModel(TracedModel):
             self._require_budget(recorder, 0, len(each.begin))
             side["tgt"] = each.begin
         rows, seen = self._engine.padded([each.begin for each in batch])
-        with watching(recorder, "decoder"):
-            logits = self._visit(self._engine.decode(rows, seen=seen, patterns=self.patterns_only)).value
+        with self._watching(recorder, "decoder"):
+            logits = self._visit(self._engine.decode(rows, seen=seen, patterns=self._patterns_only)).value
         for i, side in enumerate(sides):
             ids = side["tgt"]
             side["next"] = [*ids[1:], int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
@@ -231,10 +267,10 @@ class HubModel(TracedModel):
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         memory = None
         if self._engine.kind == "encoder-decoder":
-            with watching(visit, "encoder"):
+            with self._watching(visit, "encoder"):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         rows, seen = self._engine.padded([each.tgt for each in batch])
-        with watching(visit, "decoder"):
+        with self._watching(visit, "decoder"):
             return self._engine.decode(rows, memory, seen=seen).value
 
     @staticmethod
@@ -248,10 +284,10 @@ class HubModel(TracedModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, sides = batch[0].request.edits, [{"src": each.src} for each in batch]
         if memory is None and self._engine.kind == "encoder-decoder":
-            with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes), "encoder"):
+            with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes), "encoder"):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         next_token = HubNext(self._engine, memory, cached=not edits)
-        with watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
+        with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
             return self._spoken(next_token, batch)
 
     # Texts --------------------------------------------------------------------------------------------------------
@@ -304,7 +340,7 @@ class HubModel(TracedModel):
     # Probing the model on a short text ----------------------------------------------------------------------------
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
-        """Install the taps, and compare a traced pass with the model's own eager one.
+        """Compare a traced pass with the model's own eager one.
 
         Returns:
             The shape of every recorded tensor, in the order of computation; its token axes are as long as the probe.
@@ -312,20 +348,15 @@ class HubModel(TracedModel):
         Raises:
             VisformerError: the model returns no attention weights, or their rows do not sum to 1.
         """
+        ours, self._wiring.ours = self._wiring.ours, False
         with on_text_alone(self.module):
-            own = self._probe_pass(Recorder(frozenset(), ()), patterns=use_own(self.module))
+            own = self._probe_pass(Recorder(frozenset(), ()), patterns=has_patterns(self._config))
         check_causal(own)
-        if self._family is not None:
-            has_logits = self._engine.logits_axes is not None
-            self._fixed = install(
-                self.module, self._engine.base, self._family.stacks, self._config, has_logits=has_logits
-            )
         recorder = Recorder(None, (), copied=True, axes=self._axes)
-        if not self.patterns_only:
-            use_ours(self.module)
-            self.patterns_only = not agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
-        if self.patterns_only:
-            use_own(self.module)
+        if ours:
+            self._wiring.ours = True
+            self._wiring.ours = agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
+        if self._patterns_only:
             recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)
             self._fixed |= {name for name in recorder.rows[0] if name.endswith(".pattern")}
@@ -338,11 +369,11 @@ class HubModel(TracedModel):
         passes, memory = [], None
         with torch.inference_mode():
             if self._engine.kind != "decoder":
-                with watching(recorder, "encoder"):
+                with self._watching(recorder, "encoder"):
                     memory = self._visit(self._engine.encode([ids], [segments], patterns=patterns))
                     passes.append(memory)
             if self._engine.kind != "encoder":
-                with watching(recorder, "decoder"):
+                with self._watching(recorder, "decoder"):
                     passes.append(self._visit(self._engine.decode(torch.tensor([ids]), memory, patterns=patterns)))
         return passes
 
@@ -357,7 +388,7 @@ class HubModel(TracedModel):
         if not glob.rpartition(".")[2].startswith(("w_", "b_")):
             return NO_END
         has_any = any(name.endswith(".w_q") for name in self._weights)
-        return PATTERNS_ONLY if self.patterns_only else NO_WEIGHTS if has_any else NO_MATRICES
+        return PATTERNS_ONLY if self._patterns_only else NO_WEIGHTS if has_any else NO_MATRICES
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""
@@ -379,7 +410,7 @@ class HubModel(TracedModel):
 
     def _computed(self, wanted: frozenset[str]) -> frozenset[str]:
         # A model that returns patterns returns all of them.
-        return wanted | {name for name in self._names if self.patterns_only and name.endswith(".pattern")}
+        return wanted | {name for name in self._names if self._patterns_only and name.endswith(".pattern")}
 
     def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
         tokens = {"src": n_src, "tgt": n_tgt}

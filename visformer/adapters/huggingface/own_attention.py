@@ -5,14 +5,14 @@ projections, the rotation and the cache remain the family's, :func:`visformer.ad
 what lies between them. Like any other family, each is compared with its own eager attention when it is wrapped.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from visformer.adapters.huggingface.taps import CALLERS, NAME, attend
+from visformer.adapters.huggingface.taps import attend
 from visformer.model import taps
 
 Pair = tuple[Tensor, Tensor]
@@ -137,40 +137,29 @@ _METHODS: Mapping[str, tuple[str, Callable[..., Pair]]] = {
 """model_type to the method of its attention module, and what stands in for it."""
 
 
-def use_own(model: Any) -> bool:
-    """Let a model compute attention as its family does.
+def has_patterns(config: Any) -> bool:
+    """Whether a family's eager attention returns its patterns, and computes what it was trained with.
 
-    Returns:
-        Whether it can return its patterns: eager Falcon adds ALiBi twice, to the scores and in the mask; "sdpa" does it
-        once, as trained, but returns none.
+    Eager Falcon adds ALiBi twice, to the scores and in the mask; "sdpa" does it once, but returns none.
     """
-    model.set_attn_implementation("eager")
-    for caller, method, _ in _replaceable(model):
-        vars(caller).pop(method, None)
-    twice = model.config.model_type == "falcon" and model.config.alibi
-    if twice:
-        model.config._attn_implementation = "sdpa"
-    return not twice
+    return not (config.model_type == "falcon" and config.alibi)
 
 
-def use_ours(model: Any) -> None:
-    """Let a model, whose taps are installed, compute attention with our function."""
-    if model.config.model_type not in _METHODS:
-        model.set_attn_implementation(NAME)
-    for caller, method, ours in _replaceable(model):
-        setattr(caller, method, partial(_in_a_session, caller, method, ours))
+def calls_interface(config: Any) -> bool:
+    """Whether a family's attention calls the function that the config names."""
+    return config.model_type not in _METHODS
 
 
-def _replaceable(model: Any) -> Iterator[tuple[nn.Module, str, Callable[..., Pair]]]:
-    """The attention modules with taps, and what of them is replaced; none if the family calls the interface."""
-    if model.config.model_type in _METHODS:
-        for module in model.modules():
-            if module in CALLERS:
-                yield module, *_METHODS[model.config.model_type]
+def stand_ins(config: Any, callers: Iterable[nn.Module]) -> Iterator[tuple[nn.Module, str, Callable[..., Pair]]]:
+    """Yield each attention module, the name of a method, and what stands in for it, of families that do not."""
+    if not calls_interface(config):
+        method, ours = _METHODS[config.model_type]
+        for module in callers:
+            yield module, method, partial(_in_a_session, module, method, ours)
 
 
 def _in_a_session(module: nn.Module, method: str, ours: Callable[..., Pair], *args: Any, **kwargs: Any) -> Any:
-    """Call ours with open taps, else the family's own, which knows dropout and training."""
+    """Call ours with open taps, else the family's own: another thread may be training the model."""
     if taps.current() is taps.CLOSED:
         return getattr(type(module), method)(module, *args, **kwargs)
     return ours(module, *args, **kwargs)

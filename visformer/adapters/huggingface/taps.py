@@ -1,16 +1,16 @@
-"""Taps inside a transformers model: one attention function, and hooks at the places listed in the table of families.
+"""Taps inside a transformers model: one attention function, and what a hook does at a place.
 
 ``AttentionInterface`` lets a model call an attention function by name. Ours computes what the family's own eager one
 does, and passes every value through the taps, so that the model continues with an edited value. Hooks do the same for
 the outputs of modules. Neither stores a value: outside a session a tap returns its input.
+:mod:`visformer.adapters.huggingface.wiring` puts both into a model, for the time of a pass.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,6 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from transformers.utils.generic import ModelOutput
 
-from visformer.adapters.huggingface.families import Stack, layout_of, places
 from visformer.adapters.recording import Recorder
 from visformer.errors import N_, EditError
 from visformer.model import taps
@@ -27,11 +26,8 @@ from visformer.model.taps import Tap
 NAME = "visformer"
 """Name of our attention function, beside "eager", "sdpa" and others."""
 
-CALLERS: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
+Callers = Mapping[nn.Module, tuple[str, ...]]
 """Module that calls the attention function to its path in tensor names; a shared module has one for each layer."""
-
-_HOOKED = "visformer_places"
-"""Attribute of a module with hooks: their modes. A copy of the module has the hooks, too, and thus the attribute."""
 
 
 @dataclass
@@ -40,6 +36,7 @@ class _Pass:
 
     part: str
     rows: int  # sentences in the batch
+    callers: Callers  # of the model that runs: hooks of another one leave its values alone
     turns: dict[int, int] = field(default_factory=dict)
 
     def turn(self, place: object, layers: int) -> int:
@@ -53,9 +50,9 @@ _pass: ContextVar[_Pass | None] = ContextVar("visformer_pass", default=None)
 
 
 @contextmanager
-def watching(recorder: Recorder, part: str) -> Iterator[None]:
+def watching(recorder: Recorder, part: str, callers: Callers) -> Iterator[None]:
     """Let ``recorder`` visit what ``part`` computes, which also names embeddings that both parts share."""
-    token = _pass.set(_Pass(part, len(recorder.rows)))
+    token = _pass.set(_Pass(part, len(recorder.rows), callers))
     try:
         with taps.session(recorder, wanted=recorder.wants):
             yield
@@ -93,7 +90,7 @@ def attend(
         heads (batch, query, head, d_v) and pattern (batch, head, query, key). With a sink, a learned score that
         belongs to no key (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
     """
-    tap, crosses = _tap_of(module), CALLERS.get(module, ("",))[0].endswith(".cross_attn")
+    tap, crosses = _tap_of(module)
     query, key, value = tap("q", query), tap("k", key), tap("v", value)
     group = query.shape[1] // key.shape[1]
     scores = query @ key.repeat_interleave(group, dim=1).transpose(-2, -1)  # (batch, head, query, key)
@@ -152,12 +149,14 @@ AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, eager_mask)
 
 
-def _tap_of(module: nn.Module) -> Tap:
-    tap, running = taps.current(), _pass.get()
-    paths = CALLERS.get(module)
-    if tap is taps.CLOSED or running is None or paths is None:
-        return taps.CLOSED
-    return tap.at(paths[0] if len(paths) == 1 else paths[running.turn(module, len(paths))])
+def _tap_of(module: nn.Module) -> tuple[Tap, bool]:
+    """Return the tap of an attention, and whether it is cross-attention."""
+    running = _pass.get()
+    paths = () if running is None else running.callers.get(module, ())
+    if running is None or taps.current() is taps.CLOSED or not paths:
+        return taps.CLOSED, False
+    path = paths[0] if len(paths) == 1 else paths[running.turn(module, len(paths))]
+    return taps.current().at(path), path.endswith(".cross_attn")
 
 
 def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
@@ -179,15 +178,23 @@ def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
 # Hooks ------------------------------------------------------------------------------------------------------------
 
 
-class _Place:
-    """One value of the model, with all of its names."""
+class Place:
+    """One value of the model, with all of its names.
 
-    def __init__(self, names: list[list[str]], *, fixed: bool, scale: float = 1.0) -> None:
-        self._names, self._fixed, self._scale = names, fixed, scale  # names: one list for each layer
+    Args:
+        names: one list for each layer.
+        callers: of the model.
+        fixed: whether it can be read but not changed.
+        scale: of the model's value, to what is shown.
+    """
+
+    def __init__(self, names: list[list[str]], callers: Callers, *, fixed: bool, scale: float = 1.0) -> None:
+        self._names, self._callers, self._fixed, self._scale = names, callers, fixed, scale
 
     def visit(self, tensor: Tensor) -> Tensor:
+        """Tap the value under its names in the part that runs."""
         tap, running = taps.current(), _pass.get()
-        if tap is taps.CLOSED or running is None:
+        if tap is taps.CLOSED or running is None or running.callers is not self._callers:
             return tensor
         turn = running.turn(self, len(self._names)) if len(self._names) > 1 else 0
         for name in self._names[turn]:
@@ -243,103 +250,3 @@ def _with_value(output: Any, value: Tensor) -> Any:
     if isinstance(output, ModelOutput):
         return type(output)(**{**output, "logits" if "logits" in output else "last_hidden_state": value})
     return (value, *output[1:]) if isinstance(output, tuple) else value
-
-
-def install(
-    model: nn.Module, base: nn.Module, stacks: Mapping[str, Stack], config: object, *, has_logits: bool
-) -> frozenset[str]:
-    """Install taps in a model, each once, however often the model, a part of it or a copy of it is wrapped.
-
-    Args:
-        model: the outermost module, which returns the logits if there are any.
-        base: the module that the table's paths are relative to.
-        stacks: "encoder", "decoder" or both.
-        config: the model's config.
-        has_logits: whether the model returns logits.
-
-    Returns:
-        Names that can be read but not changed.
-    """
-    wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
-    for name, stack in stacks.items():
-        _collect(wanted, base, name, stack, config)
-    if has_logits:
-        wanted[model, ""] = [["logits"]]
-    fixed = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
-    fixed |= {f"{path}.sink" for module, paths in CALLERS.items() if getattr(module, "sinks", None) is not None
-              for path in paths}  # fmt: skip
-    for (module, mode), names in wanted.items():
-        hooked = vars(module).setdefault(_HOOKED, set())
-        if mode not in hooked:
-            hooked.add(mode)
-            _hook(base, module, mode, names)
-    return frozenset(fixed)
-
-
-def _hook(base: nn.Module, module: nn.Module, mode: str, names: list[list[str]]) -> None:
-    owner = base.get_submodule(part_of(names[0][0])) if mode == "scaled" else None
-    scale = 1.0 if owner is None else float(owner.embed_scale)  # type: ignore[arg-type]
-    place = _Place(names, fixed=mode == "seen", scale=scale)
-    if mode in ("in", "seen"):
-        module.register_forward_pre_hook(place.before, with_kwargs=True)
-    else:
-        module.register_forward_hook(place.after)
-
-
-def _collect(
-    wanted: dict[tuple[nn.Module, str], list[list[str]]], base: nn.Module, part: str, stack: Stack, config: object
-) -> None:
-    """Add the places of one stack, in the order of computation."""
-    side = "src" if part == "encoder" else "tgt"
-    blocks = blocks_of(base, stack, config)
-    ends = {f"{side}.embed": stack.embed, f"{side}.segment": stack.segment, f"{side}.position": stack.position}
-    for name, place in ends.items():
-        if place is not None:
-            _add(wanted, base, place, name)
-    _add(wanted, blocks[0], ":in", f"{side}.input")
-    inner = places(stack, layout_of(stack, config))
-    attentions = {"self_attn": stack.self_attn, "cross_attn": stack.cross_attn}
-    for layer, block in enumerate(blocks):
-        turn = blocks[:layer].count(block)
-        for name, place in inner.items():
-            _add(wanted, block, place, f"{part}.{layer}.{name}", turn=turn)
-        for kind, path in attentions.items():
-            if path is not None:
-                caller, name = block.get_submodule(path), f"{part}.{layer}.{kind}"
-                known = CALLERS.get(caller, ())
-                CALLERS[caller] = known if name in known else (*known, name)
-    last = blocks[-1] if stack.out is None else base
-    _add(wanted, last, stack.out or "", f"{part}.out", turn=0 if stack.out else turn)
-
-
-def _add(
-    wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int = 0
-) -> None:
-    """Add a name of the value at a place; ``turn``: how many earlier layers use the same block."""
-    paths, _, mode = place.partition(":")
-    present = [path for path in paths.split("|") if _has(root, path)]
-    if not present:
-        return  # some variants of a family lack it
-    module = root.get_submodule(present[0])
-    rows = wanted.setdefault((module, mode), [[]])
-    while len(rows) <= turn:
-        rows.append([])
-    rows[turn].append(name)
-
-
-def _has(root: nn.Module, path: str) -> bool:
-    try:
-        root.get_submodule(path)
-    except AttributeError:
-        return False
-    return True
-
-
-def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
-    """The block of each layer; ALBERT reuses its blocks."""
-    children: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
-    blocks = list(children)
-    if not stack.repeated:
-        return blocks
-    depth = int(config.num_hidden_layers)  # type: ignore[attr-defined]
-    return [blocks[layer * len(blocks) // depth] for layer in range(depth)]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from visformer.adapters.huggingface.families import Stack
-from visformer.adapters.huggingface.taps import blocks_of
+from visformer.adapters.huggingface.wiring import blocks_of
 from visformer.adapters.params import D_MODEL, VOCAB, Weight
 from visformer.adapters.recording import check_budget
 from visformer.errors import N_, Message, MissingTensor

@@ -1,0 +1,167 @@
+"""Put taps into a transformers model for the time of a pass, and give it back as it was.
+
+Outside of our passes the model is the caller's: its own attention, at its own speed, its mode and its hooks. The places
+are found anew for each pass, so that a module that was replaced, or that an adapter wraps, is read as it computes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from visformer.adapters.huggingface.families import Stack, layout_of, places
+from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns, stand_ins
+from visformer.adapters.huggingface.taps import NAME, Callers, Place, part_of
+from visformer.adapters.passes import Passes
+from visformer.errors import N_, TraceError
+
+
+class Wiring(Passes):
+    """The taps of one model.
+
+    Args:
+        model: the outermost module, which returns the logits if there are any.
+        base: the module that the table's paths are relative to.
+        stacks: "encoder", "decoder" or both; none: the model keeps its own attention, and has no hooks.
+        config: the model's config.
+        has_logits: whether the model returns logits.
+
+    Attributes:
+        ours: whether a pass computes attention with our function, or else with the family's eager one.
+        callers: the modules that call it.
+    """
+
+    def __init__(
+        self, model: Any, base: nn.Module, stacks: Mapping[str, Stack], config: Any, *, has_logits: bool
+    ) -> None:
+        super().__init__(model)
+        self._model, self._base, self._stacks, self._config = model, base, stacks, config
+        self._has_logits = has_logits
+        self.ours = bool(stacks)
+        self.callers: Callers = {}
+
+    def _begin(self, undo: ExitStack) -> None:
+        if any(getattr(module, "_compiled_call_impl", None) is not None for module in self._model.modules()):
+            raise TraceError(
+                N_("{model} was compiled, and a compiled model does not show its values: wrap it before compile()."),
+                model=type(self._model).__name__,
+            )
+        super()._begin(undo)
+        self._attend(undo)
+        wanted, self.callers = self._places()
+        for (module, mode), names in wanted.items():
+            undo.callback(self._hooked(module, mode, names).remove)
+        for module, method, ours in stand_ins(self._config, self.callers) if self.ours else ():
+            setattr(module, method, ours)
+            undo.callback(vars(module).pop, method)
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """Names that can be read but not changed."""
+        wanted, callers = self._places()
+        seen = {name for (_, mode), names in wanted.items() if mode == "seen" for row in names for name in row}
+        sinks = {path for module, paths in callers.items() if getattr(module, "sinks", None) is not None
+                 for path in paths}  # fmt: skip
+        return frozenset(seen | {f"{path}.sink" for path in sinks})
+
+    def _attend(self, undo: ExitStack) -> None:
+        """Choose the attention function; each part of a model may have a config, and an attention, of its own."""
+        name = "eager" if has_patterns(self._config) else "sdpa"
+        if self.ours and calls_interface(self._config):
+            name = NAME
+        parts = (module.config for module in self._model.modules() if hasattr(module, "config"))
+        # An outer config sets its inner ones, too: it has to be set back before them. Not set_attn_implementation, which
+        # leaves some families as they are.
+        for config in {id(one): one for part in (*parts, self._config) for one in _inner_first(part)}.values():
+            undo.callback(setattr, config, "_attn_implementation", config._attn_implementation)
+            config._attn_implementation = name
+
+    def _hooked(self, module: nn.Module, mode: str, names: list[list[str]]) -> RemovableHandle:
+        owner = self._base.get_submodule(part_of(names[0][0])) if mode == "scaled" else None
+        scale = 1.0 if owner is None else float(owner.embed_scale)  # type: ignore[arg-type]
+        place = Place(names, self.callers, fixed=mode == "seen", scale=scale)
+        if mode in ("in", "seen"):
+            return module.register_forward_pre_hook(place.before, with_kwargs=True)
+        return module.register_forward_hook(place.after)
+
+    def _places(self) -> tuple[dict[tuple[nn.Module, str], list[list[str]]], Callers]:
+        """Find the modules with a hook, and those that call the attention function."""
+        wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
+        callers: dict[nn.Module, tuple[str, ...]] = {}
+        for name, stack in self._stacks.items():
+            _collect(wanted, callers, self._base, name, stack, self._config)
+        if self._has_logits and self._stacks:
+            wanted[self._model, ""] = [["logits"]]
+        return wanted, callers
+
+
+def _inner_first(config: Any) -> Iterator[Any]:
+    for name in config.sub_configs:
+        if (inner := getattr(config, name, None)) is not None:
+            yield from _inner_first(inner)
+    yield config
+
+
+def _collect(
+    wanted: dict[tuple[nn.Module, str], list[list[str]]],
+    callers: dict[nn.Module, tuple[str, ...]],
+    base: nn.Module,
+    part: str,
+    stack: Stack,
+    config: object,
+) -> None:
+    """Add the places of one stack, in the order of computation."""
+    side = "src" if part == "encoder" else "tgt"
+    blocks = blocks_of(base, stack, config)
+    ends = {f"{side}.embed": stack.embed, f"{side}.segment": stack.segment, f"{side}.position": stack.position}
+    for name, place in ends.items():
+        if place is not None:
+            _add(wanted, base, place, name)
+    _add(wanted, blocks[0], ":in", f"{side}.input")
+    inner = places(stack, layout_of(stack, config))
+    attentions = {"self_attn": stack.self_attn, "cross_attn": stack.cross_attn}
+    for layer, block in enumerate(blocks):
+        turn = blocks[:layer].count(block)
+        for name, place in inner.items():
+            _add(wanted, block, place, f"{part}.{layer}.{name}", turn=turn)
+        for kind, path in attentions.items():
+            if path is not None:
+                caller = block.get_submodule(path)
+                callers[caller] = (*callers.get(caller, ()), f"{part}.{layer}.{kind}")
+    last = blocks[-1] if stack.out is None else base
+    _add(wanted, last, stack.out or "", f"{part}.out", turn=0 if stack.out else turn)
+
+
+def _add(
+    wanted: dict[tuple[nn.Module, str], list[list[str]]], root: nn.Module, place: str, name: str, *, turn: int = 0
+) -> None:
+    """Add a name of the value at a place; ``turn``: how many earlier layers use the same block."""
+    paths, _, mode = place.partition(":")
+    present = [path for path in paths.split("|") if _has(root, path)]
+    if not present:
+        return  # some variants of a family lack it
+    module = root.get_submodule(present[0])
+    rows = wanted.setdefault((module, mode), [[]])
+    while len(rows) <= turn:
+        rows.append([])
+    rows[turn].append(name)
+
+
+def _has(root: nn.Module, path: str) -> bool:
+    try:
+        root.get_submodule(path)
+    except AttributeError:
+        return False
+    return True
+
+
+def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
+    """The block of each layer; ALBERT reuses its blocks."""
+    children: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
+    blocks = list(children)
+    if not stack.repeated:
+        return blocks
+    depth = int(config.num_hidden_layers)  # type: ignore[attr-defined]
+    return [blocks[layer * len(blocks) // depth] for layer in range(depth)]
