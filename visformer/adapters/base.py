@@ -487,6 +487,8 @@ class TracedModel(Reruns):
         """Build the Trace; ``about``: metadata on the model besides its name."""
         ids = {side: list(row) for side, row in sides.items()}
         moment = {} if self.info.moment is None else {"moment": self.info.moment}
+        dtype = str(next(iter(self.module.parameters())).dtype).removeprefix("torch.")
+        precision = {} if dtype == "float32" else {"dtype": dtype}
         blocks = {} if self.info.blocks is None else {"blocks": self.info.blocks.to_json()}
         likeliest = {}
         if "logits" in tensors and "tgt" in ids:
@@ -497,7 +499,7 @@ class TracedModel(Reruns):
             words={side: self.text.words(row) for side, row in ids.items()},
             tensors=tensors,
             params=params,
-            meta={"model": self.info.name, **moment, **meta, "ids": ids, **likeliest, **about, **blocks},
+            meta={"model": self.info.name, **moment, **precision, **meta, "ids": ids, **likeliest, **about, **blocks},
         )
 
     def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:

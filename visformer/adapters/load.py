@@ -44,6 +44,9 @@ def load(
     moment: int | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
+    device_map: Any = None,
+    revision: str | None = None,
+    quantization_config: Any = None,
 ) -> TracedModel:
     """Load a model by name: bundled, from a local folder, from the Hugging Face hub, or untrained.
 
@@ -52,13 +55,19 @@ def load(
 
     Args:
         name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
-            checkpoint; a hub id, "owner/model"; the name of an untrained Transformer
-            (:mod:`visformer.model.untrained`); that of a small one that is trained now, in seconds
-            (:mod:`visformer.adapters.learning.recipe`); or "broken-1" to "broken-8", which have a fault to be found.
+            checkpoint, or with an adapter of peft's, whose base model is loaded, too; a hub id, "owner/model"; the name
+            of an untrained Transformer (:mod:`visformer.model.untrained`); that of a small one that is trained now, in
+            seconds (:mod:`visformer.adapters.learning.recipe`); or "broken-1" to "broken-8", which have a fault to be
+            found.
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
-        dtype: torch.float32, float64, float16 or bfloat16, of the weights; None: float32.
+        dtype: torch.float32, float64, float16 or bfloat16, of the weights; None: as a transformers model was saved, and
+            float32 for others.
+        device_map: as for transformers' from_pretrained, in place of ``device``: "auto", or module to device; what does
+            not fit is offloaded. Needs accelerate.
+        revision: branch, tag or commit of a model on the hub.
+        quantization_config: as for transformers' from_pretrained.
 
     Returns:
         The model, ready to translate and to trace.
@@ -67,11 +76,19 @@ def load(
         CheckpointError: no such model or moment, or its files are missing or damaged; the message says how to restore
             them.
         ConfigError: no such untrained Transformer is possible, no such model with a fault, no such device can be used,
-            or dtype is another one.
+            dtype is another one, or an option is for transformers' models only.
     """
     _require_place(device, dtype)
+    given = {"device_map": device_map, "revision": revision, "quantization_config": quantization_config}
+    options = {option: value for option, value in given.items() if value is not None}
     keep_freed_memory()
     name, moment, chosen = find(str(name), moment)
+    if options and (name in BUNDLED or names_untrained(name) or names_trained(name) or names_broken(name)):
+        raise ConfigError(
+            N_("{option} is for models of transformers, and {name} is none: leave it out."),
+            option=next(iter(options)),
+            name=name,
+        )
     if names_untrained(name):
         random = _from_seed(Untrained.named(name))
         random.module.to(device=device, dtype=dtype)
@@ -83,7 +100,7 @@ def load(
     if names_broken(name):
         return broken(name, cast(OwnModel, load(base_of(name), device=device, dtype=dtype)))
     require_name(name)
-    model = _load(name, chosen, device=device, dtype=dtype)
+    model = _load(name, chosen, device=device, dtype=dtype, **options)
     if chosen.folder != folder_of(name):  # one of a folder of transformers', which its other moments are found by
         model.info = replace(model.info, source=str(folder_of(name)))
     if moment is not None:
@@ -113,12 +130,14 @@ def _require_place(device: str | torch.device, dtype: torch.dtype | None) -> Non
         ) from error
 
 
-def _load(name: str, chosen: Moment, *, device: str | torch.device, dtype: torch.dtype | None) -> TracedModel:
+def _load(
+    name: str, chosen: Moment, *, device: str | torch.device, dtype: torch.dtype | None, **options: Any
+) -> TracedModel:
     folder = chosen.folder
-    if not folder.is_dir() or (folder / "config.json").is_file():  # transformers writes one, visformer does not
+    if not folder.is_dir() or _is_of_transformers(folder):
         from visformer.adapters.huggingface.load import load_hub
 
-        return load_hub(str(folder) if folder.is_dir() else name, device=device, dtype=dtype)
+        return load_hub(str(folder) if folder.is_dir() else name, device=device, dtype=dtype, **options)
     module, tokenizer = load_checkpoint(folder, weights=chosen.weights, dtype=dtype or torch.float32)
     licence, source = "-", str(folder)
     if name in BUNDLED:
@@ -127,6 +146,11 @@ def _load(name: str, chosen: Moment, *, device: str | torch.device, dtype: torch
     if isinstance(model, Translator) and chosen.weights is None:  # the threshold is of the trained model
         model.unsure_below = unsure_below(folder)
     return model
+
+
+def _is_of_transformers(folder: Path) -> bool:
+    """Whether transformers or peft has written a folder: visformer writes neither file."""
+    return any((folder / file).is_file() for file in ("config.json", "adapter_config.json"))
 
 
 def load_to_serve(name: str | Path) -> TracedModel:
@@ -166,7 +190,9 @@ def nbytes_of(name: str) -> int:
             return sum(weight.nbytes for weight in unpack(path.read_bytes()).values())
         for path in [*folder.glob("model.safetensors")] or folder.glob("model-*-of-*.safetensors"):
             with safe_open(path, framework="pt") as file:
-                nbytes += sum(4 * prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+                for weight in map(file.get_slice, file.keys()):
+                    kept = _is_of_transformers(folder) and weight.get_dtype() in ("F16", "BF16")
+                    nbytes += (2 if kept else 4) * prod(weight.get_shape())
     return nbytes
 
 
@@ -220,6 +246,8 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
     if "transformers" in sys.modules:
         from transformers import PreTrainedTokenizerBase
 
+        module = _without_peft(module)
+
         from visformer.adapters.huggingface.model import HubModel, is_pretrained
 
         if is_pretrained(module):
@@ -229,6 +257,23 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
         N_("wrap takes a visformer.Transformer, a visformer.GPT or a transformers model, not {kind}."),
         kind=type(module).__name__,
     )
+
+
+def _without_peft(module: Any) -> Any:
+    """Return the model that a PeftModel is around, whose modules hold the adapters.
+
+    Raises:
+        VisformerError: the adapter is no part of the modules: it writes tokens before the text.
+    """
+    if not hasattr(module, "get_base_model") or not hasattr(module, "peft_config"):
+        return module
+    for adapter in module.peft_config.values():
+        if adapter.is_prompt_learning:
+            raise VisformerError(
+                N_("{kind} adapters put tokens before the text, which cannot be shown: wrap the model without it."),
+                kind=str(getattr(adapter.peft_type, "value", adapter.peft_type)),
+            )
+    return module.get_base_model()
 
 
 def _require_tokenizer(tokenizer: Any, kind: type, wanted: str) -> None:

@@ -53,6 +53,12 @@ def needed(model: "TracedModel", method: str, path: str = "*") -> tuple[str, ...
     return model.available(globs)
 
 
+def tolerance(trace: Trace, exact: float, *, roundings: int = 1) -> float:
+    """Return the relative error to accept of what a model computed: ``exact``, or more if its dtype rounds more."""
+    eps = {"bfloat16": 2.0**-7, "float16": 2.0**-10}.get(str(trace.meta.get("dtype")), 0.0)
+    return max(exact, eps * float(np.sqrt(roundings)))
+
+
 def place_of(path: str) -> tuple[Literal["encoder", "decoder"], int, Literal["self_attn", "cross_attn"]]:
     """Split the path of an attention, such as "decoder.0.cross_attn".
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visformer.analysis.needs import Floats, blocks_of, optional, place_of, read
+from visformer.analysis.needs import Floats, blocks_of, optional, place_of, read, tolerance
 from visformer.errors import N_, ShapeError, TraceError
 from visformer.trace import Trace
 
@@ -105,7 +105,7 @@ class Sublayer:
                 method=method,
                 path=path,
             )
-        self.path = path
+        self.path, self._tolerance = path, tolerance(trace, _TOLERANCE, roundings=4)
         self._pattern, self._values = _terms(trace, path, method)
         at, name = f"{part}.{layer}", kind.removesuffix("_attn")
         enters = "resid_self" if kind == "cross_attn" else "resid_pre"
@@ -138,12 +138,11 @@ class Sublayer:
             x, bias = (self._centred(each) * inverse[:, None] for each in (x, bias))
             bias = bias + self._beta
         error = float(abs(keys.sum(axis=1) + x + bias - y).max(initial=0))
-        if error > _TOLERANCE * float(abs(y).max(initial=0)):
+        if error > self._tolerance * float(abs(y).max(initial=0)):
             raise TraceError(
                 N_(
                     "The parts of {path} do not sum to its output: they miss it by {error:.2g}. The family scales or "
-                    "normalises it in another way, the model computes in half precision, an edit changes it, or a bias "
-                    "was not recorded."
+                    "normalises it in another way, an edit changes it, or a bias was not recorded."
                 ),
                 path=self.path,
                 error=error,

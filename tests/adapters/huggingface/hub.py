@@ -97,6 +97,7 @@ _SIZES: dict[str, dict[str, Any]] = {
     "t5": _T5,
     "mt5": _T5,
     "umt5": _T5,
+    "bigbird_pegasus": {**_TWO, "block_size": 2, "num_random_blocks": 1},
     "fsmt": {**_TWO, "src_vocab_size": SIZE, "tgt_vocab_size": SIZE, "langs": ["en", "de"]},
     "openai-gpt": _GPT2,
     "switch_transformers": {**_T5, "num_experts": 2, "num_decoder_layers": 2},

@@ -13,7 +13,7 @@ import torch
 from huggingface_hub import HfApi
 from huggingface_hub.errors import RepositoryNotFoundError
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoModel, AutoTokenizer, M2M100Tokenizer, PreTrainedTokenizerFast
 
 import visformer as vf
@@ -207,6 +207,30 @@ def test_a_model_of_many_languages_detects_the_languages_or_takes_the_given_one(
         bad_words_ids=unused,
     )  # fmt: skip
     assert [i for i in theirs[0, 2:].tolist() if i != 2] == list(decoding.ids)
+
+
+def test_the_callers_tokenizer_keeps_its_language_and_decides_where_the_script_does_not(many_languages):
+    model = vf.wrap(tiny_module("m2m_100", vocab_size=200, pad_token_id=1), many_languages)
+    many_languages.src_lang = "fr"
+    try:
+        assert model.trace("Bonjour le monde.", "Bonjour", to="de").tokens["src"][0] == "__fr__"
+        assert model.trace("她喜欢学校。").tokens["src"][0] == "__zh__"
+        assert many_languages.src_lang == "fr"
+    finally:
+        many_languages.src_lang = "en"
+
+
+def test_a_chat_template_s_own_beginning_is_not_doubled_and_its_marks_are_special():
+    words = tokenizer()
+    words = type(words)(tokenizer_object=Tokenizer.from_str(words.backend_tokenizer.to_str()), bos_token="<s>")
+    words.add_tokens([AddedToken("<|user|>", special=True)])
+    words.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", words.bos_token_id)]
+    )
+    text = HubText(words)
+    ids, _ = text.encode("<s><|user|>I went to school")
+    assert ids == text.encode("<|user|>I went to school")[0] == [words.bos_token_id, *ids[1:]]
+    assert text.is_special(ids)[:3] == (True, True, False)
 
 
 def test_missing_weights_are_not_initialised_at_random(folder):

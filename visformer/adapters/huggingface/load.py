@@ -1,5 +1,6 @@
 """Load weights from the Hugging Face hub or a local folder: safetensors only, no remote code, and helpful errors."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,33 +25,76 @@ UNREADABLE = N_(
     "transformers, and runs no code shipped with a model."
 )
 
+ADAPTER = N_("The adapter {name!r} cannot be loaded ({reason}): it needs peft (pip install peft), and its base model.")
 
-def load_hub(name: str, *, device: str | torch.device, dtype: torch.dtype | None) -> HubModel:
-    """Load a transformers model by hub id or from a folder, see :func:`visformer.load`.
+
+def load_hub(
+    name: str,
+    *,
+    device: str | torch.device,
+    dtype: torch.dtype | None,
+    revision: str | None = None,
+    **options: Any,
+) -> HubModel:
+    """Load a transformers model by hub id or from a folder, see :func:`visformer.load`; ``options``: its others.
 
     Raises:
         CheckpointError: no such model, or not one that visformer can load.
     """
     folder = Path(name)
+    base = _base_of(folder)
+    if base is not None:
+        return _with_adapter(
+            folder, load_hub(base, device=device, dtype=dtype, revision=revision, **options), named=base
+        )
     licence = _licence(folder)
     with helpful(name, otherwise=UNREADABLE), _quiet():
-        is_local = is_here(name)
+        is_local = is_here(name) and revision is None
         safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": is_local}
+        safe["revision"] = revision or "main"
         if not is_local:
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
         refuse(config)
-        module, missing = _module(name, config, dtype=dtype or torch.float32, **safe)
+        module, missing = _module(name, config, dtype=dtype or "auto", **safe, **options)
         _refuse_missing(name, missing)
-        _detach(module)
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
         _require_vocabulary(folder, tokenizer)
     return HubModel(
-        module.to(device),
+        module if options else module.to(device),  # with one of these, the modules are where they belong
         tokenizer,
         name=called(folder) if folder.is_dir() else name,
         licence=licence,
         source=str(folder) if folder.is_dir() else f"{constants.ENDPOINT}/{name}",
+    )
+
+
+def _base_of(folder: Path) -> str | None:
+    """The model that the adapter in a folder is for; None: the folder holds none, or a whole model, too."""
+    file = folder / "adapter_config.json"
+    if not file.is_file() or (folder / "config.json").is_file():
+        return None
+    try:
+        base = json.loads(file.read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        base = None
+    if not isinstance(base, str) or not base:
+        raise CheckpointError(
+            N_("{file} does not name the model that this adapter is for: set base_model_name_or_path in it."), file=file
+        )
+    return base
+
+
+def _with_adapter(folder: Path, model: HubModel, *, named: str) -> HubModel:
+    """Return the model with the adapter in a folder."""
+    with helpful(str(folder), otherwise=ADAPTER), _quiet():
+        model.module.load_adapter(str(folder))
+    return HubModel(
+        model.module,
+        model.tokenizer,
+        name=f"{called(folder)} ({named})",
+        licence=_licence(folder),
+        source=str(folder),
     )
 
 
@@ -64,7 +108,7 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
     for auto in (*heads, class_of(config)):
         module, told = getattr(transformers, auto).from_pretrained(
-            name, use_safetensors=True, attn_implementation="eager", output_loading_info=True, **options
+            name, use_safetensors=True, output_loading_info=True, **options
         )
         missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)
         if not missing:
@@ -94,12 +138,6 @@ def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
             N_("{name!r} has no tokenizer: save it there with tokenizer.save_pretrained(folder)."),
             name=str(folder),
         )
-
-
-def _detach(module: torch.nn.Module) -> None:
-    """Copy the weights out of the memory-mapped file: reading past the end of a truncated one kills the process."""
-    for tensor in (*module.parameters(), *module.buffers()):
-        tensor.data = tensor.data.clone()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.huggingface.wiring import Wiring
 from visformer.adapters.ids import Text
+from visformer.adapters.params import Weight
 from visformer.adapters.recording import Recorder, check_budget, matching
 from visformer.adapters.requests import Encoded, Request
 from visformer.errors import N_, CheckpointError, TextError, TraceError
@@ -90,11 +91,7 @@ class HubModel(TracedModel):
         self._probed: dict[str, tuple[int, ...]] = {}
         self._probed = self._probe()
         self._names = tuple(self._probed)
-        self._weights = {}
-        if stacks:
-            if not self._patterns_only:
-                self._weights = weights_of(self._engine.base, stacks, self._config, self._probed)
-            self._weights |= ends_of(self.module, self._engine.base, stacks)
+        self._weights = self._found_weights()
         depths = {part: self._depth(part) for part in ("encoder", "decoder")}
         self.info = ModelInfo(
             name=name or self._config.name_or_path or type(module).__name__,
@@ -166,6 +163,7 @@ class HubModel(TracedModel):
         else:
             self._run_encoder(recorder, batch, sides)
         traces = []
+        found = self._found_weights() if weights else {}  # anew: an adapter may have come, or gone
         of_model = about(
             self._config,
             self.info,
@@ -176,7 +174,7 @@ class HubModel(TracedModel):
         for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
             if not first.edits:
                 check_rows(recorded, self.module.dtype)
-            params = {name: weight.read(name) for name, weight in self._weights.items() if name in weights}
+            params = {name: weight.read(name) for name, weight in found.items() if name in weights}
             traces.append(self._labelled(side, recorded, params, self._meta(each, side), of_model))
         return traces
 
@@ -381,6 +379,14 @@ class HubModel(TracedModel):
         """The number of layers; of Falcon with ALiBi, whose own attention returns no patterns, that of its blocks."""
         tapped = {name.split(".")[1] for name in self._probed if name.startswith(part) and name.endswith(".resid_pre")}
         return self._engine.depth(part) or len(tapped)
+
+    def _found_weights(self) -> dict[str, Weight]:
+        """Every weight by name, in the modules as they are."""
+        if self._family is None:
+            return {}
+        base, stacks = self._engine.base, self._family.stacks
+        ours = {} if self._patterns_only else weights_of(base, stacks, self._config, self._probed)
+        return ours | ends_of(self.module, base, stacks)
 
     def _why_no_weights(self, glob: str) -> str:
         if self._family is None:

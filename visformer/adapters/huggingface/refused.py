@@ -7,6 +7,9 @@ from visformer.errors import N_, CheckpointError, Message
 
 _STATE_SPACE = N_("its layers are state-space models, which compute no attention weights")
 _WINDOWS = N_("it attends within windows, and returns a weight for each place in the window, not for each key")
+_BLOCKS = N_(
+    "it attends in blocks and returns no weights; loaded with attention_type='original_full', vf.wrap takes it"
+)
 _NO_TOKENS = N_("it shortens the text between its layers, so that queries and keys are no longer tokens")
 
 REFUSED: Mapping[str, Message] = {
@@ -20,9 +23,8 @@ REFUSED: Mapping[str, Message] = {
     "led": _WINDOWS,
     "longt5": _WINDOWS,
     "reformer": N_("it attends within chunks and hash buckets, not from each query to each key"),
-    "big_bird": N_(
-        "it attends in blocks and returns no weights; loaded with attention_type='original_full', vf.wrap takes it"
-    ),
+    "big_bird": _BLOCKS,
+    "bigbird_pegasus": _BLOCKS,
     "funnel": _NO_TOKENS,
     "canine": _NO_TOKENS,
     "xlnet": N_(

@@ -80,6 +80,12 @@ class Engine:
             if self.kind == "encoder" and any(each.__name__.endswith(ending) for each in type(module).__mro__):
                 self._encoder, self.logits_axes = module, axes
 
+    @property
+    def device(self) -> torch.device:
+        """Where ids are put; accelerate moves them on to modules whose weights it keeps elsewhere."""
+        device: torch.device = self.module.device
+        return torch.device("cpu") if device.type == "meta" else device
+
     def depth(self, part: str) -> int:
         """The number of layers of "encoder" or "decoder", as seen in a pass with patterns; 0 if there was none."""
         numbering = self._numberings.get(f"{part}.self_attn")
@@ -136,7 +142,7 @@ class Engine:
 
     def padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Ids of texts, padded at the end, (batch, token), and their attention mask, 0 for padding."""
-        pad_id, device = self._setting("pad_token_id"), self.module.device
+        pad_id, device = self._setting("pad_token_id"), self.device
         ids = pad(rows, pad_id if isinstance(pad_id, int) and pad_id >= 0 else PAD_ID)
         return ids.to(device), pad([[1] * len(row) for row in rows]).to(device)
 
@@ -147,7 +153,7 @@ class Engine:
         ids, seen = self.padded(rows)
         inputs = {"input_ids": ids, "attention_mask": seen}
         if any(map(any, segments)) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
-            inputs["token_type_ids"] = pad(segments).to(self.module.device)
+            inputs["token_type_ids"] = pad(segments).to(self.device)
         fields = {"self_attn": ("attentions", (ids.shape[1], ids.shape[1]))}
         if patterns:
             output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
@@ -170,7 +176,7 @@ class Engine:
         ``memory``: output of :meth:`encode`, for an encoder-decoder; ``seen``: int64 (batch, tgt), 0 for padding;
         ``keep``: whether to return a cache.
         """
-        rows = rows.to(self.module.device)
+        rows = rows.to(self.device)
         mask = None if seen is None or bool(seen.all()) else seen
         inputs: dict[str, Any] = {"use_cache": keep, "past_key_values": cache}
         own = (rows.shape[1], rows.shape[1])
@@ -228,7 +234,7 @@ class HubNext:
 
     def keep(self, rows: Tensor) -> None:
         """Continue with these rows, in this order; a row may occur more than once."""
-        rows = rows.to(self._engine.module.device)
+        rows = rows.to(self._engine.device)
         if self._memory is not None and self._memory.seen is not None:
             self._memory = Output(self._memory.value[rows], {}, self._memory.seen[rows])
         if self._cache is not None:

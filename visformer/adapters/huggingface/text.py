@@ -1,7 +1,8 @@
 """A transformers tokenizer as visformer needs it: ids, the text displayed for each, specials and words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from threading import RLock
@@ -28,7 +29,8 @@ class HubText:
         self._byte_level = "ByteLevel" in decoder
         self._word_piece = "WordPiece" in decoder
         unknown = {tokenizer.unk_token_id}  # special to the library, but it represents text
-        self._special = frozenset(tokenizer.all_special_ids) - unknown | set(self._languages().values())
+        marks = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}  # <|im_start|> and the like
+        self._special = frozenset({*tokenizer.all_special_ids, *marks} - unknown) | set(self._languages().values())
         limit = getattr(tokenizer, "model_max_length", None) or _NO_LIMIT
         self.max_tokens = int(limit) if limit < _NO_LIMIT else None
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
@@ -75,11 +77,14 @@ class HubText:
 
     def encode(self, text: str, pair: str | None = None) -> tuple[list[int], list[int]]:
         """Ids of a text or a pair, with the specials that the model expects, and the segment (0 or 1) of each id."""
-        with self._lock:
-            self._set_source_language(text)
+        with self._lock, self._in_its_language(text):
             encoding = self._tokenize(text, pair, return_token_type_ids=True)
-            ids = [int(i) for i in encoding["input_ids"]]
-            return ids, [int(i) for i in encoding.get("token_type_ids") or [0] * len(ids)]
+        ids = [int(i) for i in encoding["input_ids"]]
+        segments = [int(i) for i in encoding.get("token_type_ids") or [0] * len(ids)]
+        begin = self._tokenizer.bos_token_id
+        if begin is not None and ids[:2] == [begin] * 2 and text.lstrip().startswith(self._tokenizer.bos_token):
+            return ids[1:], segments[1:]  # a chat template has written it already
+        return ids, segments
 
     def encode_target(self, text: str, language: int | None = None) -> list[int]:
         """Ids that a decoder's rows predict for this target; ``language``: the language id it begins with, if any."""
@@ -163,12 +168,22 @@ class HubText:
         plain = {str(code).strip("_"): int(i) for code, i in codes.items()}
         return {code: i for code, i in plain.items() if re.fullmatch(r"[a-z]{2,3}(_[A-Za-z]+)?", code)}
 
-    def _set_source_language(self, text: str) -> None:
-        """Tell a multilingual tokenizer the language of the source."""
-        codes = tuple(self._languages())
+    @contextmanager
+    def _in_its_language(self, text: str) -> Iterator[None]:
+        """Tell a multilingual tokenizer the language of the source, as far as its script shows that: else the caller's.
+
+        Chinese is told apart from what is written in letters, but English not from French.
+        """
+        codes, given = tuple(self._languages()), getattr(self._tokenizer, "src_lang", None)
         code = _closest(detect_language(text), codes) if codes else None
-        if code is not None and self._tokenizer.src_lang != code:
-            self._tokenizer.src_lang = code
+        if code is None or (_is_chinese(str(given)) == _is_chinese(code)):
+            yield
+            return
+        self._tokenizer.src_lang = code
+        try:
+            yield
+        finally:
+            self._tokenizer.src_lang = given
 
     def _tokens(self, ids: Sequence[int]) -> list[str]:
         with self._lock:
@@ -195,6 +210,10 @@ class HubText:
 
 
 _NUMBERS = tuple(chr(0x2081 + n) for n in range(9))
+
+
+def _is_chinese(code: str) -> bool:
+    return code.startswith("zh")
 
 
 def _closest(wanted: str, codes: tuple[str, ...]) -> str | None:

@@ -5,7 +5,9 @@ tell which. Their paths are in the table of :mod:`visformer.adapters.huggingface
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -35,7 +37,90 @@ BY_HEAD = ("query_key_value", "in_proj")
 """One module: q of the heads that share the first k and v, then these, then the same of the second k and v."""
 
 _HEADS = Axis("d_heads")
+_TRIED = 8
+"""Rows that a map is tried on."""
 _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bnorm\.[^.]+$")
+
+
+@dataclass(frozen=True)
+class Map(Weight):
+    """W or b of a module, as it computes y = x W + b: with an adapter, or if it stores codes, not what it stores."""
+
+    @property
+    def nbytes(self) -> int:
+        """See :class:`Weight`."""
+        d_in, d_out = _sizes(self.module)
+        return 4 * (d_in if self.part == "weight" else 1) * (d_out if self.columns is None else len(self.columns))
+
+    def _full(self) -> Any:
+        return affine(self.module)[self.part != "weight"]
+
+
+@dataclass(frozen=True)
+class Kept(Weight):
+    """A weight as it is stored, also of a module whose weights accelerate keeps elsewhere."""
+
+    def _full(self) -> Any:
+        with _at_hand(self.module):
+            return super()._full()
+
+
+@contextmanager
+def _at_hand(module: nn.Module) -> Iterator[None]:
+    """Have the weights of a module that accelerate has offloaded."""
+    if any(weight.is_meta for weight in module.parameters(recurse=False)):
+        from accelerate.utils import align_module_device  # it has offloaded them
+
+        with align_module_device(module):
+            yield
+    else:
+        yield
+
+
+@torch.no_grad()
+def affine(module: Any) -> tuple[Tensor, Tensor]:
+    """Return W (in, out) and b (out,) by which a module computes y = x W + b.
+
+    They are what it stores, if that gives what the module returns; else what it returns for unit vectors.
+
+    Raises:
+        MissingTensor: it computes something else.
+    """
+    d_in, d_out = _sizes(module)
+    stored, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    dtype = next((one.dtype for one in module.parameters() if one.is_floating_point()), torch.get_default_dtype())
+    device = next((one.device for one in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+    if device.type == "meta":  # its weights come when it is called
+        stored, device = None, torch.device("cpu")
+    drawn = torch.randn(_TRIED, d_in, generator=torch.Generator().manual_seed(0))
+    x = drawn.to(device, dtype)
+    y = module(x).float()
+    zero = torch.zeros(d_out, device=device, dtype=dtype)
+    tolerance = (2e-2 if torch.finfo(dtype).bits < 32 else 1e-4) * float(y.abs().max())
+
+    def holds(w: Tensor, b: Tensor) -> bool:
+        return torch.allclose(x.float() @ w.float() + b.float(), y, rtol=0, atol=tolerance)
+
+    if isinstance(stored, Tensor) and stored.is_floating_point() and stored.numel() == d_in * d_out:
+        b = zero if bias is None else bias
+        for w in (stored.T, stored):
+            if w.shape == (d_in, d_out) and holds(w, b):
+                return w, b
+    b = module(x[:1] * 0)[0]
+    w = module(torch.eye(d_in, device=device, dtype=dtype)) - b
+    if not holds(w, b) or (bias is None and float(b.float().abs().max()) > tolerance):
+        raise MissingTensor(
+            N_("{module} computes no product with one matrix, so that there are no weights of it to show."),
+            module=type(module).__name__,
+        )
+    return w, b
+
+
+def _sizes(module: Any) -> tuple[int, int]:
+    """Width of the inputs and of the outputs of an nn.Linear, of what stands in for one, or of GPT-2's Conv1D."""
+    if hasattr(module, "nx"):
+        return int(module.nx), int(module.nf)
+    return int(module.in_features), int(module.out_features)
 
 
 def weights_of(
@@ -60,11 +145,11 @@ def weights_of(
                 if inner:
                     for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
                         axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
-                        result[f"{name}.w_{letter}"] = Weight(module, "weight", axes, columns)
+                        result[f"{name}.w_{letter}"] = Map(module, "weight", axes, columns)
                         if getattr(module, "bias", None) is not None:
-                            result[f"{name}.b_{letter}"] = Weight(module, "bias", axes[1:], columns)
+                            result[f"{name}.b_{letter}"] = Map(module, "bias", axes[1:], columns)
                         elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
-                            result[f"{name}.b_{letter}"] = Weight(attention, f"{letter}_bias", axes[1:])
+                            result[f"{name}.b_{letter}"] = Kept(attention, f"{letter}_bias", axes[1:])
             for norm in ("norm_self", "norm_cross", "norm_ffn"):
                 result |= _gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
     return result
@@ -80,10 +165,11 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
         result |= _gamma_beta(f"{part}.norm", final_norm_of(base, stack))
     if "decoder" in stacks:
         output = model.get_output_embeddings()
-        result["output.w"] = Weight(output, "weight", (D_MODEL, VOCAB))
-        for module, bias in ((output, "bias"), (model, "final_logits_bias")):
-            if getattr(module, bias, None) is not None:
-                result["output.b"] = Weight(module, bias, (VOCAB,))
+        result["output.w"] = Map(output, "weight", (D_MODEL, VOCAB))
+        if getattr(output, "bias", None) is not None:
+            result["output.b"] = Map(output, "bias", (VOCAB,))
+        if getattr(model, "final_logits_bias", None) is not None:
+            result["output.b"] = Kept(model, "final_logits_bias", (VOCAB,))
     return result
 
 
@@ -104,17 +190,18 @@ def _module(root: nn.Module, place: str | None) -> nn.Module | None:
 
 def _gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
     """Map ``name.gamma`` and ``name.beta`` to the weights of a norm, as far as it has any."""
-    result = {}
+    result: dict[str, Weight] = {}
     if norm is not None and getattr(norm, "weight", None) is not None:
-        result[f"{name}.gamma"] = Weight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
+        result[f"{name}.gamma"] = Kept(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
         if getattr(norm, "bias", None) is not None:
-            result[f"{name}.beta"] = Weight(norm, "bias", (D_MODEL,))
+            result[f"{name}.beta"] = Kept(norm, "bias", (D_MODEL,))
     return result
 
 
 def _stored_below(norm: Any) -> float:
     """1 if the norm multiplies by 1 + its weight (Gemma), else 0: found from a vector of mean 0 and variance 1."""
-    weight = norm.weight.detach()
+    with _at_hand(norm):
+        weight = norm.weight.detach()
     signs = torch.ones_like(weight)
     signs[1::2] = -1
     with torch.inference_mode():

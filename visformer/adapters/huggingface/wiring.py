@@ -72,8 +72,8 @@ class Wiring(Passes):
         if self.ours and calls_interface(self._config):
             name = NAME
         parts = (module.config for module in self._model.modules() if hasattr(module, "config"))
-        # An outer config sets its inner ones, too: it has to be set back before them. Not set_attn_implementation, which
-        # leaves some families as they are.
+        # An outer config sets its inner ones, too: it has to be set back before them. set_attn_implementation leaves
+        # some families as they are.
         for config in {id(one): one for part in (*parts, self._config) for one in _inner_first(part)}.values():
             undo.callback(setattr, config, "_attn_implementation", config._attn_implementation)
             config._attn_implementation = name

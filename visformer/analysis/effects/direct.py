@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.effects.lens import FinalNorm, unembedding
+from visformer.analysis.needs import tolerance
 from visformer.errors import N_, TraceError, VisformerError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def direct_attribution(trace: "Trace", row: int, token: int | None = None) -> "p
     parts = _parts(trace, row)
     last = trace[f"decoder.{_layers(trace)[-1]}.resid_post"].value[row].astype(np.float64)
     rest = last - np.sum([vector for _, vector in parts], axis=0)
-    if abs(rest).max() > 1e-3 * abs(last).max():
+    if abs(rest).max() > tolerance(trace, 1e-3, roundings=len(parts)) * abs(last).max():
         raise TraceError(N_("The parts do not sum to the residual stream: this model adds something else to it."))
     norm = FinalNorm.of(trace)
     w, b = unembedding(trace)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.needs import tolerance
 from visformer.errors import N_, TraceError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def logit_lens(trace: "Trace") -> Lens:
     logits = np.stack([norm(x.astype(np.float64)) @ w + b for x in streams])
     given = trace["logits"].value
     worst = float(abs(logits[-1] - given).max())
-    if worst > _FIT * float(abs(given).max()):
+    if worst > tolerance(trace, _FIT) * float(abs(given).max()):
         raise TraceError(
             N_(
                 "The last norm and the unembedding give logits that differ by {worst:.3g} from the model's own: it "
@@ -128,7 +129,7 @@ class FinalNorm:
         known = [cls(gamma, beta, centred, eps) for centred in (True, False) for eps in (1e-5, 1e-6, 1e-12, 1e-8)]
         errors = [float(abs(norm(x) - out).max()) for norm in known]
         best = int(np.argmin(errors))
-        if errors[best] > _FIT * float(abs(out).max()):
+        if errors[best] > tolerance(trace, _FIT, roundings=2) * float(abs(out).max()):
             raise TraceError(
                 N_(
                     "The norm after the last layer is neither LayerNorm nor RMSNorm: it cannot be applied to other "
