@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.adapters.huggingface.hub import tiny_model
+import visformer as vf
+from tests.adapters.huggingface.hub import tiny_model, tiny_module, tokenizer
 from tests.support import tiny_gpt, tiny_translator
 from visformer import edits
+from visformer.adapters.recording import Recorder
 from visformer.app.edits import url_edits
+from visformer.edits import EachRow, Silence, Uniform
 from visformer.errors import EditError
 
 SENTENCE, TARGET = "I went to school.", "我喜欢学校。"
@@ -153,3 +156,55 @@ def test_a_link_holds_an_edit_of_several_heads():
 def test_an_edit_with_a_value_of_the_wrong_kind_is_refused(make, message):
     with pytest.raises(EditError, match=message):
         make()
+
+
+@pytest.mark.parametrize("kind", ["en-zh", "mini-gpt", "gpt2", "llama", "bart", "t5"])
+def test_an_edit_of_each_row_alone_decodes_from_a_cache_as_without_one(kind, monkeypatch):
+    model = vf.load(kind) if kind in ("en-zh", "mini-gpt") else vf.wrap(tiny_module(kind), tokenizer())
+    text, more = "I went to school and saw you again", {"max_new_tokens": 6}
+    steer = torch.linspace(-1, 1, model.info.d_model)
+
+    def add(name, tensor):
+        return tensor + steer if name in ("decoder.1.ffn.out", "encoder.0.ffn.out") else tensor
+
+    for edit in (Silence("decoder.1.self_attn", 1), Uniform("decoder.*.self_attn"), add):
+        slow = model.translate(text, edits=edit if edit is add else lambda name, tensor, e=edit: (
+            e(name, tensor) if e.applies(name) else tensor), **more)  # fmt: skip
+        lengths = []
+        monkeypatch.setattr(Recorder, "__call__", watched(Recorder.__call__, lengths))
+        fast = model.translate(text, edits=EachRow(add) if edit is add else edit, **more)
+        monkeypatch.undo()
+        assert fast.ids == slow.ids
+        assert [step.chosen.probability for step in fast.steps] == pytest.approx(
+            [step.chosen.probability for step in slow.steps], rel=1e-4, abs=1e-6
+        )
+        assert {*lengths[2:]} <= {1}, "after the text, one position at a time"
+    many = list(model.translate_many([text, "I saw"], edits=Silence("decoder.1.self_attn", 1), **more))
+    assert many[0].ids == model.translate(text, edits=Silence("decoder.1.self_attn", 1), **more).ids
+
+
+def watched(call, lengths):
+    """Return a Recorder's call that notes how many queries an attention of the decoder has."""
+
+    def noting(self, name, tensor):
+        if name.startswith("decoder.1.self_attn.") and name.endswith(("heads", "scores")):
+            lengths.append(tensor.shape[2])
+        return call(self, name, tensor)
+
+    return noting
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral"])
+def test_a_function_that_changes_something_is_measured_on_models_that_show_copies(family):
+    """Where the model shows a copy, a function that leaves it alone changes nothing there."""
+    model = vf.wrap(tiny_module(family), tokenizer())
+    text = "I went to school and saw you again"
+
+    def halved(name, tensor):
+        return tensor / 2 if name == "decoder.1.ffn.out" else tensor
+
+    (encoded,) = model.forced([text])
+    own, changed = model.log_probabilities([(encoded, ()), (encoded, halved)], every=True)
+    logits = model.trace(text, record="logits", edits=halved)["logits"].value
+    np.testing.assert_allclose(changed, torch.tensor(logits).log_softmax(dim=-1), atol=1e-4)
+    assert abs(own - changed).max() > 1e-3

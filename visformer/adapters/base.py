@@ -170,7 +170,9 @@ class TracedModel(Reruns):
             top_k: sample from this many of the likeliest tokens.
             top_p: sample from the likeliest tokens that together reach this probability.
             seed: seed of the sampling.
-            edits: changes to the model; decoding is then uncached. One of a mask waits until its position is reached.
+            edits: changes to the model. One of a mask waits until its position is reached. With edits that look at
+                several positions, and with plain functions but :class:`visformer.edits.EachRow`, each step computes all
+                positions anew.
             max_new_tokens: None: 20 more than twice the source, or 40 for a decoder-only model.
 
         Returns:
@@ -216,7 +218,7 @@ class TracedModel(Reruns):
         Args:
             texts: any iterable; see :meth:`trace_many`.
             to: target language of all, as for :meth:`translate`.
-            edits: changes to the model; decoding is then uncached.
+            edits: changes to the model, as for :meth:`translate`.
             max_new_tokens: of each text, as for :meth:`translate`.
             batch: number of consecutive texts to decode at once; None: see :meth:`trace_many`.
 

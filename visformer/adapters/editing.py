@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.edits import Edit
+from visformer.edits import EachRow, Edit
 from visformer.edits.base import _Edit
 from visformer.errors import N_, EditError
 
@@ -32,6 +32,11 @@ def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = f
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise EditError(_NO_EDIT, edit=given)
     return tuple(_checked(edit, names, fixed) for edit in given)
+
+
+def may_cache(edits: Sequence[Edit]) -> bool:
+    """Whether a decoder may keep what it has computed of earlier positions: each edit changes a row by itself."""
+    return all(isinstance(edit, _Edit | _Function) and edit.by_row for edit in edits)
 
 
 def require_changes(edits: Sequence[Edit]) -> None:
@@ -83,7 +88,9 @@ class _Function:
 
     def __init__(self, function: Callable[[str, Tensor], Any]) -> None:
         self.function = function
-        self._label = getattr(function, "__name__", type(function).__name__)
+        self.by_row = isinstance(function, EachRow)
+        inner = function.function if isinstance(function, EachRow) else function
+        self._label = getattr(inner, "__name__", type(inner).__name__)
         self._called: dict[str, None] = {}
         self._changed = False
 

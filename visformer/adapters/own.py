@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.editing import may_cache
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.ids import Text
@@ -111,6 +112,9 @@ class OwnModel(TracedModel):
         """Rows of ids, padded at the end, where the model is: (batch, token)."""
         return pad(rows).to(self.module.output.weight.device)
 
+    def _caches(self, edits: Sequence[Edit]) -> bool:
+        return self.caches and may_cache(edits)
+
     @staticmethod
     def _decoding_session(
         edits: Sequence[Edit], sides: Sequence[Mapping[str, Sequence[int]]] = ({},)
@@ -136,7 +140,7 @@ class Translator(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextToken(self.module, self._tensor([src_ids]), cached=self.caches and not settings.edits)
+            next_token = NextToken(self.module, self._tensor([src_ids]), cached=self._caches(settings.edits))
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -208,7 +212,7 @@ class Translator(OwnModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            return self._spoken(NextToken(self.module, src_ids, cached=self.caches and not edits, memory=memory), batch)
+            return self._spoken(NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch)
 
     def _source_ids(self, given: str | list[int]) -> list[int]:
         ids = self._ids_of(given)
@@ -247,7 +251,7 @@ class LanguageModel(OwnModel):
         self._require_room(len(start))
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextOfText(self.module, cached=self.caches and not settings.edits)
+            next_token = NextOfText(self.module, cached=self._caches(settings.edits))
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: Request) -> Encoded:
@@ -279,7 +283,7 @@ class LanguageModel(OwnModel):
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         edits = batch[0].request.edits
         with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
-            return self._spoken(NextOfText(self.module, cached=self.caches and not edits), batch)
+            return self._spoken(NextOfText(self.module, cached=self._caches(edits)), batch)
 
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)

@@ -6,6 +6,7 @@ with each tensor, (batch, ...), may change it in place, and returns it, also whe
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -19,6 +20,7 @@ from visformer.errors import N_, EditError
 
 __all__ = [
     "Block",
+    "EachRow",
     "Edit",
     "Open",
     "Patch",
@@ -30,6 +32,25 @@ __all__ = [
     "Zero",
     "from_json",
 ]
+
+
+@dataclass(frozen=True)
+class EachRow:
+    """A function as an edit that changes each position alike and alone, such as one that adds a vector to all.
+
+    A plain function is called with all positions at each step of decoding; this one only with those that are new, as
+    the model keeps what it has computed of the others.
+
+    Args:
+        function: ``(name, tensor) -> tensor``.
+    """
+
+    function: Callable[[str, Tensor], Tensor]
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """Call the function."""
+        return self.function(name, tensor)
+
 
 Edit = _Edit | Callable[[str, Tensor], Tensor]
 _KINDS: dict[str, type[_Edit]] = {

@@ -18,6 +18,8 @@ class _Edit:
 
     where: str
     tensor: ClassVar[str]
+    by_row: ClassVar[bool] = False
+    """Whether it changes each position alike and alone: a decoder may keep what it has computed of those before."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.where, str):

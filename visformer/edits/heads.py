@@ -27,6 +27,7 @@ class Silence(_Edit):
     head: int | Sequence[int]
     scale: float = 0.0
     tensor: ClassVar[str] = "heads"
+    by_row: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +60,7 @@ class SetHeads(_Edit):
     head: int | Sequence[int]
     values: Sequence[float] | Sequence[Sequence[float]]
     tensor: ClassVar[str] = "heads"
+    by_row: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -85,6 +85,7 @@ class Uniform(_RowsEdit):
     """Let each row attend to all keys that it may attend to, equally: its scores become 0."""
 
     tensor: ClassVar[str] = "scores"
+    by_row: ClassVar[bool] = True
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is (batch, head, query, key)."""

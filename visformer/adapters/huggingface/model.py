@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
 from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.editing import may_cache
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
 from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone, same
@@ -134,7 +135,7 @@ class HubModel(TracedModel):
         start = [*self._begin(src_ids, self.text.language_id(to, self._words(source))), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
-        next_token = HubNext(self._engine, memory, cached=not edits)
+        next_token = HubNext(self._engine, memory, cached=may_cache(edits))
         with self._watching(Recorder(frozenset(), edits, growing=True), "decoder"):
             return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
 
@@ -284,7 +285,7 @@ class HubModel(TracedModel):
         if memory is None and self._engine.kind == "encoder-decoder":
             with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes), "encoder"):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
-        next_token = HubNext(self._engine, memory, cached=not edits)
+        next_token = HubNext(self._engine, memory, cached=may_cache(edits))
         with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
             return self._spoken(next_token, batch)
 
