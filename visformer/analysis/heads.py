@@ -27,6 +27,9 @@ _BLOCK = 1 << 16
 ROWS = "rows"
 """The number of rows that are not fully masked, beside the totals of the scores."""
 
+COUNTED = {"previous": "rows after another", "next": "rows before another"}
+"""Score to the number of rows that can have it, where these are not all: the first row has no position before it."""
+
 BY_ROW, ATTENDING, RECEIVED = "entropy by row", "rows by row", "weight by key"
 """What belongs to single rows and keys, which a text of another length has no counterpart of, beside the totals: the
 entropy of each row, 1 for one that is not fully masked, and the weight that all rows together give to each key."""
@@ -58,8 +61,18 @@ SCORES = (
         N_("How many positions a row looks back, averaged by weight; negative if it looks ahead."),
         cross=False,
     ),
-    Score("previous", N_("Previous token"), N_("Weight on the position just before the row's own."), cross=False),
-    Score("next", N_("Next token"), N_("Weight on the position just after the row's own."), cross=False),
+    Score(
+        "previous",
+        N_("Previous token"),
+        N_("Weight on the position just before the row's own; not of the first row."),
+        cross=False,
+    ),
+    Score(
+        "next",
+        N_("Next token"),
+        N_("Weight on the position just after the row's own; not of the last row."),
+        cross=False,
+    ),
     Score("first", N_("First token"), N_("Weight on the first key."), cross=True),
     Score(
         "diagonal",
@@ -78,7 +91,7 @@ SCORES = (
         cross=True,
     ),
 )
-"""All scores, in menu order. Each is a mean over the rows that are not fully masked."""
+"""All scores, in menu order. Each is a mean over the rows that are not fully masked and that can have it."""
 
 
 def head_scores(
@@ -99,7 +112,7 @@ def head_scores(
         cross: whether rows and columns are different sentences; scores that are then meaningless are left out.
 
     Returns:
-        Score name to (layer, head) float64; NaN for a head whose rows are all masked.
+        Score name to (layer, head) float64; NaN for a head without a row that is not masked and can have the score.
     """
     totals = _totals([layer[None] for layer in layers], _Marks.of([queries], [keys], [special], cross))
     return _means({name: total[0] for name, total in totals.items()})
@@ -169,8 +182,8 @@ def row_totals(
         patterns: for each layer (text, head, query, key).
 
     Returns:
-        (text, layer, head) for each score and ROWS; (text, layer, head, query) for BY_ROW and ATTENDING; (text, layer,
-        head, key) for RECEIVED.
+        (text, layer, head) for each score, ROWS and what COUNTED names; (text, layer, head, query) for BY_ROW and
+        ATTENDING; (text, layer, head, key) for RECEIVED.
     """
     queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
     rows, columns = ([trace.tokens[side] for trace in traces] for side in (queries, keys))
@@ -267,9 +280,11 @@ def _totals(layers: Sequence[Floats], marks: _Marks) -> dict[str, npt.NDArray[np
 
 def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:
     """Divide by the number of rows; NaN without one. Scores in menu order."""
-    rows = totals[ROWS]
-    mean = np.divide(1.0, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
-    return {score.name: totals[score.name] * mean for score in SCORES if score.name in totals}
+    means = {}
+    for name in (score.name for score in SCORES if score.name in totals):
+        rows = totals[COUNTED.get(name, ROWS)]
+        means[name] = np.divide(totals[name], rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+    return means
 
 
 def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
@@ -293,6 +308,10 @@ def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.floa
     }
     if not marks.cross:
         totals["distance"] = (np.arange(n_queries) * mass - place).sum(axis=-1)
+        totals |= {
+            COUNTED["previous"]: attending[..., 1:].sum(axis=-1),
+            COUNTED["next"]: attending[..., :-1].sum(axis=-1),
+        }
         totals["previous"] = np.trace(weights, offset=-1, axis1=-2, axis2=-1)
         totals["next"] = np.trace(weights, offset=1, axis1=-2, axis2=-1)
         totals["same_token"] = np.zeros((n_texts, n_heads))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.atlas.records import Record
-from visformer.analysis.heads import ATTENDING, BY_ROW, RECEIVED, ROWS, SCORES, row_totals, separators
+from visformer.analysis.heads import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, SCORES, row_totals, separators
 from visformer.trace import Trace, TracedTensor
 
 Floats = NDArray[np.float64]
@@ -113,8 +113,9 @@ def measured(
         pattern: those of all, (text, layer, head, query, key).
     """
     scores = row_totals(traces, layers, [*np.moveaxis(pattern, 1, 0)])
-    rows, entropy, attending, received = (scores.pop(name) for name in (ROWS, BY_ROW, ATTENDING, RECEIVED))
-    totals = {name: (total, rows) for name, total in scores.items()}
+    entropy, attending, received = (scores[name] for name in (BY_ROW, ATTENDING, RECEIVED))
+    told = [score.name for score in SCORES if score.name in scores]
+    totals, rows = {name: (scores[name], scores[COUNTED.get(name, ROWS)]) for name in told}, scores[ROWS]
     queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
     special = np.array([trace.special[keys] for trace in traces], dtype=bool)  # (text, key)
     punctuation = np.stack([separators(trace.tokens[keys], trace.special[keys]) for trace in traces]) & ~special
