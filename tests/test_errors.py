@@ -3,10 +3,13 @@
 import pickle
 import re
 
+import pytest
 from babel.messages.pofile import read_po
 
-from visformer.errors import N_, MissingTensor, TextError, VisformerError
-from visformer.i18n import DOMAIN, LOCALES
+import visformer as vf
+from visformer.edits import Patch
+from visformer.errors import N_, EditError, MissingTensor, TextError, VisformerError
+from visformer.i18n import DOMAIN, LOCALES, translations
 
 
 def test_an_error_is_translated_before_its_values_are_filled_in():
@@ -43,3 +46,15 @@ def test_chinese_puts_names_into_its_own_quotation_marks():
     with (LOCALES / "zh_CN" / "LC_MESSAGES" / f"{DOMAIN}.po").open("rb") as file:
         found = [message.string for message in read_po(file) if re.search(r"(?<!\[)\{name!r\}", str(message.string))]
     assert not found
+
+
+def test_a_long_value_is_shown_by_its_beginning_and_its_end():
+    values = [[float(i)] * 512 for i in range(2_048)]
+    with pytest.raises(EditError) as error:
+        vf.load("mini-gpt").trace("A cat.", edits=Patch("decoder.9.resid_pre", values))
+    assert "Patch(where='decoder.9.resid_pre', values=((0.0, 0.0" in str(error.value)
+    for said in (str(error.value), error.value.localized(translations("zh").gettext)):
+        assert len(said) < 800 and " … " in said
+    with pytest.raises(TextError) as error:
+        vf.load("mini-gpt").trace("\ud800" + "x" * 400_000)
+    assert len(str(error.value)) < 1_000

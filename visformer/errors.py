@@ -41,12 +41,26 @@ def N_(message: str) -> Message:
     return Message(message)
 
 
+_LONGEST = 600
+"""Characters of one value in a message: a value may be a text, or hold millions of numbers."""
+
+
 class _Formatter(Formatter):
-    """``str.format`` with a conversion more, for languages with quotation marks of their own: ``“{name!q}”``."""
+    """``str.format`` with a conversion more, for languages with quotation marks of their own: ``“{name!q}”``.
+
+    What is long is shown by its beginning and its end.
+    """
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         """Return the value, for "q" as ``repr`` escapes it, but without its quotation marks."""
         return repr(str(value))[1:-1] if conversion == "q" else super().convert_field(value, conversion)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return the text of a value."""
+        text: str = super().format_field(value, format_spec)
+        if len(text) <= _LONGEST or isinstance(value, Message | VisformerError):
+            return text
+        return f"{text[: _LONGEST * 2 // 3]} … {text[-_LONGEST // 3 :]}"
 
 
 _FORMATTER = _Formatter()
@@ -56,7 +70,7 @@ class VisformerError(ValueError):
     """Base class of all errors. The message says what was passed and how to fix it."""
 
     def __init__(self, message_id: str, **params: object) -> None:
-        super().__init__(message_id.format(**params))
+        super().__init__(_FORMATTER.vformat(message_id, (), params))
         self.message_id = message_id
         self.params = params
 

@@ -1,7 +1,9 @@
 """The explorer as a standalone page: its content, its size, and that the visitor's text never becomes markup."""
 
 import base64
+import hashlib
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -12,7 +14,7 @@ from tests.web.support import heads_of, made_up_trace, shapes_of
 from visformer.i18n import translations
 from visformer.trace import Trace
 from visformer.web.chunks import RESIDENT_BYTES
-from visformer.web.page import frame, page
+from visformer.web.page import frame, model_page, page
 
 HOSTILE = ["</script><script>alert(1)</script>", "</title><img src=x onerror=alert(2)>", "<!--", "-->", "\"&'", "]]>"]
 
@@ -92,10 +94,22 @@ def test_a_limited_page_has_the_heads_nearest_to_its_start_and_a_note_says_how_m
     assert {("decoder.cross_attn", layer, head) for layer in range(3) for head in range(8)} <= heads
     assert "30 of 72 heads have exact numbers here (up to 2.4 MB)" in limited
     chinese = page(trace, start=start, limit=RESIDENT_BYTES, gettext=translations("zh").gettext, lang="zh")
-    assert "72 个头中" in chinese
+    assert "72 个头中" in unescape(chinese)
 
 
 def test_a_trace_displays_itself_in_a_notebook_or_explains_why_not():
     assert made_up_trace()._repr_html_().startswith("<iframe srcdoc=")
     empty = Trace(tokens={}, special={}, words={}, tensors={})
     assert empty._repr_html_().startswith("<p>This trace holds no attention patterns")
+
+
+def test_a_page_is_ascii_so_that_the_digests_of_its_policy_hold_in_any_encoding():
+    trace = made_up_trace(n_src=4, n_tgt=3, n_layers=1, n_heads=1, tokens=["我去东北大学"] * 3)
+    trace = replace(trace, meta={**trace.meta, "source": "我去东北大学。", "target": "I → you"})
+    for text in (page(trace, lang="zh"), model_page(trace, lang="zh")):
+        assert text.isascii()
+        style, code = re.search("<style>(.*?)</style>.*<script type=.module.>(.*?)</script>", text, re.DOTALL).groups()
+        assert "\\u2026" in code
+        for part in (style, code):
+            assert base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() in text
+        assert unescape(re.search("<title>(.*?)</title>", text)[1]) == "我去东北大学。 → I → you"

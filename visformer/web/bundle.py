@@ -1,5 +1,6 @@
 """Bundle the views' JavaScript and CSS: separate files, combined here because a host loads a single script."""
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,7 @@ from posixpath import dirname, join, normpath
 _FOLDER = Path(__file__).parent / "static"
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from \"(\.[\w./]+)\"\n", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/|// [^\n]*)\n", re.MULTILINE | re.DOTALL)
+_OTHER = re.compile(r"[^\x00-\x7f]")
 _EXPORT = re.compile(r"^export (?!default)(?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 
 
@@ -19,10 +21,14 @@ def script(host: str) -> str:
 
     Args:
         host: the host's entry file below static/, such as ``streamlit/views/attention.js``.
+
+    Returns:
+        The module in ASCII: it is the same, with the same digest, in a page of any encoding.
     """
     *dependencies, entry = _in_order(host, [])
     bundle = "\n".join([*map(_scoped, dependencies), _linked(entry)])
-    return re.sub(r"\n\s+", "\n", _COMMENT.sub("", bundle))  # comments and indentation are not sent
+    sent = re.sub(r"\n\s+", "\n", _COMMENT.sub("", bundle))  # without comments and indentation
+    return _OTHER.sub(lambda match: json.dumps(match[0])[1:-1], sent)
 
 
 def imports(name: str) -> list[str]:
@@ -56,8 +62,8 @@ def _in_order(name: str, before: list[str]) -> list[str]:
 
 @cache
 def stylesheet(name: str = "shared/style.css") -> str:
-    """Return a style sheet, for a shadow root or a page."""
-    return _read(name)
+    """Return a style sheet, for a shadow root or a page, in ASCII."""
+    return _OTHER.sub(lambda match: f"\\{ord(match[0]):x} ", _read(name))
 
 
 def _read(name: str) -> str:

@@ -226,7 +226,7 @@ def document(
         for name, message in messages.items()
         if message
     )
-    return f"""<!doctype html>
+    page = f"""<!doctype html>
 <html lang="{escape(lang)}">
 <head>
 <meta charset="utf-8">
@@ -243,6 +243,7 @@ def document(
 </body>
 </html>
 """
+    return page.encode("ascii", "xmlcharrefreplace").decode()  # the same in a page of any encoding
 
 
 def _hash(text: str) -> str:
