@@ -91,8 +91,17 @@ def bleu(told: dict[str, Any]) -> Iterator[Row]:
 def judged(told: dict[str, Any]) -> Iterator[Row]:
     """Yield the judged lists."""
     yield "", "right", "share", "95 % interval"
-    names = {"ordinary": "ordinary sentences", "hard": "hard sentences", "pairs": "minimal pairs, both sentences right"}
-    for kind, one in told["judged"].items():
+    names = {
+        "ordinary": "ordinary sentences",
+        "hard": "hard sentences",
+        "pairs": "minimal pairs, both sentences right",
+        "held_out first": "first sentences, never trained on",
+        "held_out phrases": "greetings, questions and wishes, never trained on",
+        "held_out copies": "names, numbers, addresses and emoji copied exactly",
+        "taught first": "first sentences, trained on",
+        "taught phrases": "set phrases, trained on",
+    }
+    for kind, one in {**told["judged"], **told["first sentences"]}.items():
         yield names[kind], f"{one['right']} of {one['n']}", f"{one['share']:.0%}", interval(one, ".0%")
 
 
@@ -117,6 +126,8 @@ def confidence(told: dict[str, Any]) -> Iterator[Row]:
     yield f"wrong, of those below {one['threshold']:.0%}", percent(one["precision"])
     yield f"below {one['threshold']:.0%}, of the wrong", percent(one["recall"])
     yield f"not below {one['threshold']:.0%}, of the right", percent(one["kept"])
+    for kind, name in (("held_out phrases", "greetings and wishes"), ("taught phrases", "set phrases trained on")):
+        yield f"not below {one['threshold']:.0%}, of the right {name}", percent(one["kinds"][kind]["kept"])
 
 
 def reliability(told: dict[str, Any]) -> Iterator[Row]:

@@ -80,7 +80,7 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     run("train", *files, "--valid", held_out, "--out", out, *sizes)
     assert vf.moments(out / "checkpoint").moment.tolist() == [0, 1, 2]
     compared = ["--seen", pairs, "--against", out / "checkpoint"]
-    everything = ["--names", "--judged", "--first", "--alignment", "--json"]
+    everything = ["--names", "--judged", "--alignment", "--json"]
     figures = json.loads(run("evaluate", "--model", out / "checkpoint", *files, *compared, *everything))
     zero = dict.fromkeys(("difference", "low", "high"), 0)
     assert figures["model"]["d_model"] == 16

@@ -315,8 +315,9 @@ def _tokenizer(file: Path, mixture: "Mixture", vocab_size: int, seed: int) -> "T
 @click.option("--seen", type=PATH, help="TSV trained on: scores also without pairs that say the same. With --pairs.")
 @click.option("--against", metavar="MODEL", help="Another model, to compare BLEU with. With --pairs.")
 @click.option("--names", is_flag=True, help="Exact match on the held-out names of the supplement.")
-@click.option("--first", is_flag=True, help="What people type first: held out, taught, and to be copied.")
-@click.option("--judged", "judgement", is_flag=True, help="Everyday sentences, minimal pairs, and its confidence.")
+@click.option(
+    "--judged", "judgement", is_flag=True, help="Everyday and first sentences, minimal pairs, and its confidence."
+)
 @click.option("--alignment", is_flag=True, help="Alignment error rate of the cross-attention heads.")
 @_SUPPLEMENT
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -333,12 +334,12 @@ def evaluate(as_json: bool, **wanted: Any) -> None:
 
     from visformer.training.evaluation.report import report
 
-    if not any(wanted[what] for what in ("pairs_file", "names", "judgement", "first", "alignment")):
-        raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names, --judged, --first or --alignment.")
+    if not any(wanted[what] for what in ("pairs_file", "names", "judgement", "alignment")):
+        raise click.UsageError("Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment.")
     for option in ("seen", "against"):
         if wanted[option] is not None and wanted["pairs_file"] is None:
             raise click.UsageError(f"--{option} makes no difference without --pairs FILE.")
-    if any(wanted[what] for what in ("seen", "names", "judgement", "first", "alignment")):
+    if any(wanted[what] for what in ("seen", "names", "judgement", "alignment")):
         _require_supplement(wanted["supplement"])
     result = report(**wanted)
     click.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else "\n".join(_lines(result)))

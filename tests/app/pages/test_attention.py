@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import visformer as vf
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.support import (
@@ -33,7 +34,7 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
-from visformer.app.session.examples import EXAMPLES, NAMING
+from visformer.app.session.examples import EXAMPLES, NAMING, TESTED
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
@@ -166,8 +167,28 @@ def test_a_translation_that_the_model_is_unsure_of_says_so(new_app, monkeypatch,
     assert presented(app)["sentence"].endswith(said)
     (caption,) = [one for one in app.caption if one.value == said]
     assert caption.help
+    offered = [one for one in app.button if str(one.key).startswith("example_")]
+    assert [one.label for one in offered] == [*TESTED]
+    offered[1].click().run()
+    assert app.text_input(key=boxes.SOURCE).value == TESTED[1]
+    enter(app, source)
     enter(app, "我去东北。", box=boxes.TARGET)
     assert not captions(app, said[:5]), "it is not the model's own"
+
+
+def test_what_is_offered_to_who_sees_a_doubt_is_translated_as_a_person_would_and_without_one():
+    translated = {
+        "How are you?": {"你好吗？", "你怎么样？"},
+        "Attention is all you need.": {"你只需要注意力。", "注意力就是你所需要的一切。"},
+        "I have arrived at Beijing from Xiamen.": {"我从厦门来到了北京。", "我已经从厦门到了北京。"},
+        "欢迎来到北京": {"Welcome to Beijing"},
+        "我喜欢学习新的语言。": {"I like learning new languages.", "I like to learn new languages."},
+    }
+    model = vf.load("en-zh")
+    assert {*translated} == {*TESTED}
+    for sentence, accepted in translated.items():
+        trace = model.trace(sentence)
+        assert trace.meta["target"] in accepted and not trace.is_unsure, sentence
 
 
 def test_a_translation_that_the_model_is_sure_of_says_nothing_and_nor_does_one_without_a_threshold(

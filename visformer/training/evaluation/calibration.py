@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from visformer.analysis.intervals import counts, percentiles, share
 from visformer.training.evaluation.judged import Judged
 
-KEPT = 0.9
-"""Share of the right translations that the threshold leaves unmarked: a mark on every other one would say nothing."""
+KEPT = 0.97
+"""Share of the right translations that the threshold leaves unmarked: who greets the model should not see a doubt."""
 
 BINS = 10
 HALVING_SEED = 0
@@ -33,8 +33,8 @@ def calibration(results: Sequence[Judged]) -> dict[str, Any] | None:
         "threshold"; "auroc" with its interval (bootstrap over rows): the probability that a wrong translation has a
         lower confidence than a right one; of the marked translations, below the threshold: "precision", the share that
         is wrong, "recall", the share of the wrong that is marked, and "kept", the share of the right that is not, each
-        with its interval; "reliability": the share that is right among all judged sentences, by confidence. None if a
-        half has no right translation or no wrong one.
+        with its interval; "kinds": recall, kept and auroc (a number) of each list alone; "reliability": the share that
+        is right among all judged sentences, by confidence. None if a half has no right translation or no wrong one.
     """
     choosing, scoring = halves(results)
     if not all({True, False} <= {s.right for row in half for s in row.sentences} for half in (choosing, scoring)):
@@ -51,7 +51,21 @@ def calibration(results: Sequence[Judged]) -> dict[str, Any] | None:
         "precision": share(int((marked & ~right).sum()), int(marked.sum())),
         "recall": share(int((marked & ~right).sum()), int((~right).sum())),
         "kept": share(int((~marked & right).sum()), int(right.sum())),
+        "kinds": {
+            kind: _of_kind([row for row in scoring if row.kind == kind], threshold)
+            for kind in dict.fromkeys(row.kind for row in scoring)
+        },
         "reliability": reliability(everything, all_right),
+    }
+
+
+def _of_kind(results: Sequence[Judged], threshold: float) -> dict[str, Any]:
+    confidence, right, _ = _arrays(results)
+    marked = confidence < threshold
+    return {
+        "recall": share(int((marked & ~right).sum()), int((~right).sum())) if not right.all() else None,
+        "kept": share(int((~marked & right).sum()), int(right.sum())) if right.any() else None,
+        "auroc": auroc(confidence, right) if right.any() and not right.all() else None,
     }
 
 

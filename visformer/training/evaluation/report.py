@@ -25,7 +25,6 @@ def report(
     against: str | None,
     names: bool,
     judgement: bool,
-    first: bool,
     alignment: bool,
 ) -> dict[str, Any]:
     """Return what ``visformer evaluate`` prints, as JSON values; its ``--help`` says what each argument asks for.
@@ -42,10 +41,9 @@ def report(
     if names:
         result["names"] = names_report(held_out_names(model, supplement))
     if judgement:
-        judgements = judged(model, supplement)
-        result |= {"judged": judged_report(judgements), "calibration": calibration(judgements)}
-    if first:
-        result["first sentences"] = judged_report(first_judged(model, supplement))
+        judgements, firsts = judged(model, supplement), first_judged(model, supplement)
+        result |= {"judged": judged_report(judgements), "first sentences": judged_report(firsts)}
+        result["calibration"] = calibration([*judgements, *firsts])
     if alignment:
         golds = {"by hand": read_aligned(supplement / "alignment.tsv"), "grammar": from_grammar(supplement / "grammar")}
         result["alignment"] = {
