@@ -2,6 +2,7 @@
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from visformer.app.session.examples import EXAMPLES
 from visformer.pictures import tokens
 
 
@@ -29,5 +30,14 @@ def test_only_unknown_tokens_and_bytes_have_hints():
     assert tokens.hints(model.trace("I like cats.", "我")) == []
     hint = ("{tokens}: a character not in the vocabulary, byte by byte.", "🐙₁ 🐙₂ 🐙₃ 🐙₄")
     assert tokens.hints(model.trace("I like 🐙 and 龘.", "龘")) == [hint]
+    copied = model.trace(EXAMPLES[-1])
+    assert tokens.hints(copied) == [(tokens._COPIED, "Wuffel")]
+    source, target = copied.tokens["src"], copied.tokens["tgt"]
+    pieces = [piece for piece in target if piece in source and piece.isascii()]
+    largest = [
+        [source[pattern[target.index(piece)].argmax()] for piece in pieces]
+        for layer in copied.stack("decoder", "cross_attn") for pattern in layer
+    ]  # fmt: skip
+    assert len(pieces) > 1 and largest.count(pieces) >= 2, "some heads read each piece where it stands"
     unknown = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")
     assert [token for _, token in tokens.hints(unknown)] == ["<unk>"]

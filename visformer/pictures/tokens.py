@@ -26,6 +26,7 @@ MEANINGS = {
 UNKNOWN = ("<unk>", "[UNK]")
 _UNKNOWN = N_("{tokens}: text not in the vocabulary. The model knows no more about it.")
 _BYTES = N_("{tokens}: a character not in the vocabulary, byte by byte.")
+_COPIED = N_("Copied piece by piece: {tokens}. In cross-attention, its rows read the same pieces of the sentence.")
 
 ORDINARY = N_("A token without a remark is a word, a character or a punctuation mark.")
 
@@ -59,9 +60,9 @@ def cuts(trace: Trace, side: str) -> list[tuple[str, ...]]:
 
 
 def hints(trace: Trace) -> list[tuple[str, str]]:
-    """Return hints as (message id, tokens concerned): on unknown text, and on characters split into bytes.
+    """Return hints as (message id, tokens concerned): on unknown text, characters split into bytes, and copied words.
 
-    The hint on bytes shows the first such character only.
+    Each shows the first such character or word only.
     """
     plain = [
         token
@@ -76,7 +77,17 @@ def hints(trace: Trace) -> list[tuple[str, str]]:
         first = plain[at]
         rest = takewhile(lambda token: token[:-1] == first[:-1] and token > first, plain[at + 1 :])
         messages.append((_BYTES, " ".join([first, *rest])))
+    if copied := _copied(trace):
+        messages.append((_COPIED, copied))
     return messages
+
+
+def _copied(trace: Trace) -> str:
+    """Return the first word of several tokens that stands in the source and in the target alike; "" if none does."""
+    if not {"src", "tgt"} <= {*trace.tokens} or trace.meta.get("forced"):
+        return ""
+    source = [word for word in cuts(trace, "src") if len(word) > 1 and not any(map(_BYTE.fullmatch, word))]
+    return next(("".join(word) for word in cuts(trace, "tgt") if word in source), "")
 
 
 def _meaning(token: str, *, special: bool, alone: bool) -> str:

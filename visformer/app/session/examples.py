@@ -8,6 +8,7 @@ EXAMPLES = (
     "How long have you been studying Chinese?",
     "他昨天在北京买了三本书。",
     "如果明天下雨，我们就待在家里。",
+    "My dog's name is Wuffel.",
 )
 TESTED = (
     "How are you?",

@@ -22,6 +22,7 @@ ONE_WORD = {
     "How long have you been studying Chinese?": "How long have you been speaking Chinese?",
     "他昨天在北京买了三本书。": "他明天在北京买三本书。",
     "如果明天下雨，我们就待在家里。": "如果明天下雪，我们就待在家里。",
+    "My dog's name is Wuffel.": "My cat's name is Wuffel.",
 }
 """Examples to the same sentence with one word changed."""
 
