@@ -118,11 +118,10 @@ START = "It explains itself: each row reads the word that it predicts next."
 
 
 def previous(trace: vf.Trace) -> Values:
-    """The score "previous" of the decoder's heads; the mean leaves out the first row, which has no token before it."""
+    """The score "previous" of the decoder's heads."""
     tokens = trace.tokens["tgt"]
     layers = trace.stack("decoder", "self_attn")
-    scores = head_scores(layers, queries=tokens, keys=tokens, special=trace.special["tgt"], cross=False)
-    return scores["previous"] * len(tokens) / (len(tokens) - 1)
+    return head_scores(layers, queries=tokens, keys=tokens, special=trace.special["tgt"], cross=False)["previous"]
 
 
 def start(model: Translator) -> dict[str, object]:

@@ -286,7 +286,7 @@ def test_a_file_without_pairs_is_not_evaluated(tmp_path, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged, --first or --alignment."),
+        (["evaluate"], "Nothing to evaluate: give --pairs FILE, --names, --judged or --alignment."),
         (["evaluate", "--names", "--seen", "a.tsv"], "--seen makes no difference without --pairs FILE."),
         (["evaluate", "--judged", "--against", "en-zh"], "--against makes no difference without --pairs FILE."),
         (["evaluate", "--model", "./nowhere", "--names"], "There is no model './nowhere'"),

@@ -15,8 +15,7 @@ from visformer.adapters.generating import Settings, Speaker, Vocabulary, alterna
 from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
 from visformer.adapters.ids import Text, checked_ids
 from visformer.adapters.params import Weight
-from visformer.adapters.passes import Passes
-from visformer.adapters.recording import available, check_attention, globs, matching, nbytes_of
+from visformer.adapters.recording import Passes, available, check_attention, globs, matching, nbytes_of
 from visformer.adapters.requests import Encoded, Request
 from visformer.adapters.reruns import Reruns
 from visformer.edits import Edit

@@ -13,8 +13,7 @@ from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.ids import Text
 from visformer.adapters.params import weights_of
-from visformer.adapters.passes import Passes
-from visformer.adapters.recording import Recorder, check_budget, matching
+from visformer.adapters.recording import Passes, Recorder, check_budget, matching
 from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, VisformerError

@@ -1,17 +1,19 @@
-"""One recorded pass: which tensors to record, how large they will be, and the session that edits and stores them."""
+"""One recorded pass: what holds while it runs, which tensors to record, how large they will be, and the session."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from math import prod
+from threading import Lock
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
-from visformer.errors import N_, BudgetError, TraceError
+from visformer.errors import N_, BudgetError, TraceError, VisformerError
 from visformer.system import cancellation, limits
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
@@ -184,3 +186,45 @@ class Recorder:
 def _to_numpy(tensor: Tensor) -> np.ndarray:
     array: np.ndarray = (tensor if tensor.dtype == torch.bool else tensor.float()).detach().cpu().numpy()
     return array
+
+
+class Passes:
+    """The passes of all threads through one module, which is in evaluation mode while any of them runs."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+        self._running, self._undo, self._lock = 0, ExitStack(), Lock()
+        self._is_closed = False
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Have the model ready inside the block; what was there before is there again after the last one.
+
+        Raises:
+            VisformerError: the model was closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise VisformerError(N_("This model was closed: wrap or load it again."))
+            if not self._running:
+                with ExitStack() as undo:
+                    self._begin(undo)
+                    self._undo = undo.pop_all()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self._undo.close()
+
+    def close(self) -> None:
+        """Let no further pass begin."""
+        self._is_closed = True
+
+    def _begin(self, undo: ExitStack) -> None:
+        for module in self._module.modules():
+            if module.training:
+                module.training = False
+                undo.callback(setattr, module, "training", True)

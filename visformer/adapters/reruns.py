@@ -18,8 +18,7 @@ from torch import Tensor
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import require_changes
 from visformer.adapters.ids import Text, checked_ids
-from visformer.adapters.passes import Passes
-from visformer.adapters.recording import Recorder
+from visformer.adapters.recording import Passes, Recorder
 from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
 from visformer.edits.base import _Edit

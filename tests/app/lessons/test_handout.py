@@ -2,6 +2,7 @@
 
 import base64
 import re
+from html import unescape
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_the_handout_of_a_shipped_lesson_is_small_and_self_contained_and_has_all
     lesson, text = lesson_file.load(name), html_of(lesson_file.content(name), language)
     sections = text.partition("<main>")[2].partition("</main>")[0].split("<section ")[1:]
     for step, section in zip(lesson.steps, sections, strict=True):
-        plain = section.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"')
+        plain = unescape(section)
         assert step.text("say", language) in plain
         assert step.text("try", language) in plain
         assert step.text("note", language) not in plain, "notes are for the presenter"

@@ -363,7 +363,7 @@ def test_resetting_a_step_undoes_edits_of_masks(new_app):
 
 def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="7")
-    app.text_input(key="source").set_value("李白在长安写了很多诗。").run()
+    app.text_input(key="source").set_value("老师让我们写一篇关于秋天的作文。").run()
     choose(app, "masks_view", "edit")
     button(app, "Remove the causal mask").click().run()
     assert texts(app, "Before: ")[0][8:] != texts(app, "After: ")[0][7:]

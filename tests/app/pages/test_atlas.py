@@ -30,7 +30,7 @@ from visformer.system import limits
 from visformer.system.confined import confined
 from visformer.web.panels import Click
 
-CROSS = {"stack": "cross", "layer": "3", "head": "2"}
+CROSS = {"stack": "cross", "layer": "3", "head": "6"}
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +50,15 @@ def count(app):
 
 def test_it_shows_what_the_selected_head_is(new_app):
     app = new_app(page="measure/atlas", **CROSS)
-    assert [title.value for title in app.main.header] == ["Cross: layer 3, head 2"]
+    assert [title.value for title in app.main.header] == ["Cross: layer 3, head 6"]
     atlas = Atlas.bundled("en-zh")
-    this = "stack == 'decoder.cross_attn' and layer == 2 and head == 1"
+    this = "stack == 'decoder.cross_attn' and layer == 2 and head == 5"
     row, cost = (table.query(this).iloc[0] for table in (roles(atlas), atlas.effects))
     (told,) = texts(app, "Alignment head: ")
     assert f"{row.score:.3f} ({row.low:.3f} – {row.high:.3f})" in told
     assert f"Silenced, the target costs +{cost.effect:.4f} nats a token" in told
     assert count(app) == 72
-    like = similar_heads(atlas, "decoder.cross_attn", 2, 1).iloc[0]
+    like = similar_heads(atlas, "decoder.cross_attn", 2, 5).iloc[0]
     assert button(app, f"{page._STACKS[like.stack]} {like.layer + 1}·{like['head'] + 1} ({like.similarity:.2f})")
 
 
@@ -82,12 +82,12 @@ def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
 
 def test_one_click_opens_an_example_with_its_text_target_model_head_and_cell(new_app):
     app = new_app(page="measure/atlas", **CROSS)
-    best = Atlas.bundled("en-zh").examples.query("stack == 'decoder.cross_attn' and layer == 2 and head == 1").iloc[0]
+    best = Atlas.bundled("en-zh").examples.query("stack == 'decoder.cross_attn' and layer == 2 and head == 5").iloc[0]
     button(app, "Open 1").click().run()
     assert not app.exception
     assert app.text_input(key=boxes.SOURCE).value == best.text
     assert app.text_input(key=boxes.TARGET).value == best.target
-    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 1, "query": best.query, "key": best.key}
+    place = {"stack": "decoder.cross_attn", "layer": 2, "head": 5, "query": best.query, "key": best.key}
     assert explorer(app)["start"].items() >= place.items()
 
 

@@ -182,7 +182,7 @@ def test_what_is_offered_to_who_sees_a_doubt_is_translated_as_a_person_would_and
         "Attention is all you need.": {"你只需要注意力。", "注意力就是你所需要的一切。"},
         "I have arrived at Beijing from Xiamen.": {"我从厦门来到了北京。", "我已经从厦门到了北京。"},
         "欢迎来到北京": {"Welcome to Beijing"},
-        "我喜欢学习新的语言。": {"I like learning new languages.", "I like to learn new languages."},
+        "我明天去上海。": {"I will go to Shanghai tomorrow.", "I'm going to Shanghai tomorrow."},
     }
     model = vf.load("en-zh")
     assert {*translated} == {*TESTED}
@@ -306,8 +306,8 @@ def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sen
 @pytest.mark.parametrize(
     ("link", "offset", "asked"),
     [
-        ({"text": "We saw a film.", "stack": "encoder"}, 0, "in which head do tokens mostly read themselves?"),
-        ({"text": "We saw a film.", "stack": "decoder"}, 0, "in which head do tokens mostly read themselves?"),
+        ({"text": "We saw a film.", "stack": "encoder"}, -1, "which head reads the previous token?"),
+        ({"text": "My sister likes music.", "stack": "decoder"}, 0, "in which head do tokens mostly read themselves?"),
         ({"text": "We saw a film.", "model": "mini-gpt"}, -1, "which head reads the previous token?"),
     ],
 )

@@ -73,8 +73,8 @@ def test_a_link_opens_a_moment_and_a_moment_has_an_address(new_app):
     assert toggle(app).value
     assert address_of(app)["model"] == "en-zh@5"
     assert presented(app)["moments"]
-    assert "Step 202 of 13,329" in presented(app)["sentence"]
-    (figures,) = [caption for caption in app.caption if caption.value.startswith("Step 202 of 13,329 · loss ")]
+    assert "Step 179 of 12,167" in presented(app)["sentence"]
+    (figures,) = [caption for caption in app.caption if caption.value.startswith("Step 179 of 12,167 · loss ")]
     assert "−ln p" in figures.help and "BLEU" in figures.help and "alignment error rate" in figures.help
 
 
@@ -164,4 +164,4 @@ def test_the_curves_have_a_line_at_the_moment_that_is_shown(new_app):
     drawn = json.loads(chart.proto.spec)["data"]
     lines = [trace["x"] for trace in drawn if len(trace["x"]) == 2 and trace["x"][0] == trace["x"][1]]
     assert len(lines) == 3, "one in each panel"
-    assert [x for x, _ in lines] == [pytest.approx(math.log10(585 + 1))] * 3
+    assert [x for x, _ in lines] == [pytest.approx(math.log10(506 + 1))] * 3

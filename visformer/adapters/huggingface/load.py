@@ -104,6 +104,8 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     Returns:
         The module, and the names of weights that are missing: they are random. A pooler is never shown.
     """
+    # Where peft is installed, transformers looks for an adapter too, and would ask the hub for one.
+    options["adapter_kwargs"] = {"local_files_only": options["local_files_only"]}
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
     heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
     for auto in (*heads, class_of(config)):

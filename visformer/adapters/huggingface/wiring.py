@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from visformer.adapters.huggingface.families import Stack, layout_of, places
 from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns, stand_ins
 from visformer.adapters.huggingface.taps import NAME, Callers, Place, part_of
-from visformer.adapters.passes import Passes
+from visformer.adapters.recording import Passes
 from visformer.errors import N_, TraceError
 
 

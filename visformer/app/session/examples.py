@@ -15,7 +15,7 @@ TESTED = (
     "Attention is all you need.",
     "I have arrived at Beijing from Xiamen.",
     "欢迎来到北京",
-    "我喜欢学习新的语言。",
+    "我明天去上海。",
 )
 """Offered where the model is unsure: a test holds that it is sure of these, and what each becomes."""
 NAMING = (EXAMPLES[0], EXAMPLES[1], EXAMPLES[5])

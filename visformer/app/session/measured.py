@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.bundled import BUNDLED, folder_of
@@ -105,7 +106,8 @@ def known() -> list[dict[str, Any]]:
     labels = {(*_place(row), row["label"]) for row in rows}
     strongest = {_place(row): row for row in reversed(found["roles"].dicts() if "roles" in found else [])}
     rows += [row for place, row in strongest.items() if (*place, row["label"]) not in labels]
-    return sorted(rows, key=lambda row: -row["score"])
+    best = {(*_place(row), row["label"], row["offset"]): row for row in sorted(rows, key=itemgetter("score"))}
+    return sorted(best.values(), key=lambda row: -row["score"])  # a head may be syntactic by two relations
 
 
 def _place(row: dict[str, Any]) -> tuple[str, int, int]:
