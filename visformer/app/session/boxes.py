@@ -3,12 +3,13 @@
 from visformer import i18n
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import TESTED as TESTED_SENTENCES
 from visformer.app.session.slots import Slot, hold
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.system import limits
 
 LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET
-SOURCE, EXAMPLE = "source", "example"
+SOURCE, EXAMPLE, TESTED = "source", "example", "tested"
 
 LANGUAGE_BOX: Slot[str | None] = Slot(LANGUAGE, None)
 LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
@@ -20,6 +21,7 @@ MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
 TARGET_BOX: Slot[str | None] = Slot(TARGET, "")
 EXAMPLE_BOX: Slot[str | None] = Slot(EXAMPLE, None)
+_TESTED_BOX: Slot[str | None] = Slot(TESTED, None)
 _UNTRAINED = Slot("untrained", Untrained().name)  # chosen last
 
 
@@ -85,11 +87,11 @@ def forget_target() -> None:
 
 
 def take_example() -> None:
-    """Copy the chosen example into the sentence box and reset the example chooser to its placeholder."""
-    example = EXAMPLE_BOX.get()
-    if example in EXAMPLES:
-        enter_example(example)
-    EXAMPLE_BOX.set(None)
+    """Copy the chosen example into the sentence box and reset the chooser to its placeholder."""
+    for chooser, offered in ((EXAMPLE_BOX, EXAMPLES), (_TESTED_BOX, TESTED_SENTENCES)):
+        if (example := chooser.get()) in offered:
+            enter_example(str(example))
+        chooser.set(None)
 
 
 def enter_example(example: str) -> None:

@@ -119,12 +119,12 @@ def _in_full(run: Run) -> None:
                 st.text("\n".join(filter(None, [_outcome(run), *_hints(run.trace)])))
                 if run.trace.is_unsure:
                     st.caption(_doubt(run.trace), help=_(_CONFIDENCE))
-                    with st.container(horizontal=True, gap="xsmall", key="tested"):
-                        controls.examples(TESTED)
             elif run.problem is not None:
                 controls.show_error(run.problem)
         with st.container(horizontal=True, vertical_alignment="center", width="content", key="ways"):
             _ways(run, _outcome(run))
+    if run.trace is not None and run.trace.is_unsure:
+        st.pills(_("It is sure of these:"), TESTED, key=boxes.TESTED, on_change=boxes.take_example)
 
 
 def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:

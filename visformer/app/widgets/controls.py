@@ -132,15 +132,9 @@ def show_error(problem: VisformerError) -> None:
         st.badge(_("This cannot be shown"), color="red")
     st.text(problem.localized(_))  # never markdown: a message may quote what was typed
     if not is_failure:
-        examples(EXAMPLES[:1])
+        st.button(EXAMPLES[0], key="first_example", on_click=boxes.enter_example, args=(EXAMPLES[0],))
     if isinstance(problem, BusyError | ShortageError):
         st.button(_("Try again"), key="try_again")
-
-
-def examples(sentences: Sequence[str]) -> None:
-    """Draw a button for each of the sentences, which enters it."""
-    for i, sentence in enumerate(sentences):
-        st.button(sentence, key=f"example_{i}", on_click=boxes.enter_example, args=(sentence,))
 
 
 def view(label: str, options: Mapping[str, str], *, key: str) -> str:
