@@ -121,7 +121,7 @@ def test_a_compiled_model_is_refused():
     module = tiny_module("gpt2")
     model = vf.wrap(module, tokenizer())
     module.transformer.h[1].compile(backend="eager")
-    with pytest.raises(TraceError, match=r"GPT2LMHeadModel was compiled.*: wrap it before compile\(\)"):
+    with pytest.raises(TraceError, match=r"GPT2LMHeadModel was compiled.*: wrap one that is not"):
         model.trace(TEXT)
 
 

@@ -178,7 +178,7 @@ def read_only(tap: Tap, name: str, tensor: Tensor) -> None:
 # Hooks ------------------------------------------------------------------------------------------------------------
 
 
-class Place:
+class Hook:
     """One value of the model, with all of its names.
 
     Args:

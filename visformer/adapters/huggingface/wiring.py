@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 
 from visformer.adapters.huggingface.families import Stack, layout_of, places
 from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns, stand_ins
-from visformer.adapters.huggingface.taps import NAME, Callers, Place, part_of
+from visformer.adapters.huggingface.taps import NAME, Callers, Hook, part_of
 from visformer.adapters.recording import Passes
 from visformer.errors import N_, TraceError
 
@@ -45,7 +45,7 @@ class Wiring(Passes):
     def _begin(self, undo: ExitStack) -> None:
         if any(getattr(module, "_compiled_call_impl", None) is not None for module in self._model.modules()):
             raise TraceError(
-                N_("{model} was compiled, and a compiled model does not show its values: wrap it before compile()."),
+                N_("{model} was compiled, and a compiled model does not show its values: wrap one that is not."),
                 model=type(self._model).__name__,
             )
         super()._begin(undo)
@@ -81,10 +81,10 @@ class Wiring(Passes):
     def _hooked(self, module: nn.Module, mode: str, names: list[list[str]]) -> RemovableHandle:
         owner = self._base.get_submodule(part_of(names[0][0])) if mode == "scaled" else None
         scale = 1.0 if owner is None else float(owner.embed_scale)  # type: ignore[arg-type]
-        place = Place(names, self.callers, fixed=mode == "seen", scale=scale)
+        hook = Hook(names, self.callers, fixed=mode == "seen", scale=scale)
         if mode in ("in", "seen"):
-            return module.register_forward_pre_hook(place.before, with_kwargs=True)
-        return module.register_forward_hook(place.after)
+            return module.register_forward_pre_hook(hook.before, with_kwargs=True)
+        return module.register_forward_hook(hook.after)
 
     def _places(self) -> tuple[dict[tuple[nn.Module, str], list[list[str]]], Callers]:
         """Find the modules with a hook, and those that call the attention function."""
