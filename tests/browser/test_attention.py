@@ -13,8 +13,10 @@ from tests.browser.support import (
     ensure_sentence,
     point_of_cell,
     state_of,
+    submit,
     type_sentence,
     wait_for_panels,
+    wait_until_done,
 )
 from visformer.app.session.examples import EXAMPLES
 
@@ -137,3 +139,31 @@ def test_the_component_above_the_page_takes_no_space(page):
     assert head.bounding_box()["y"] == before["y"]
     assert page.locator(".st-key-attention_ahead").count() == 1
     assert not page.locator(".st-key-attention_ahead").is_visible()
+
+
+HOLD_MESSAGES = """window.WebSocket = class extends WebSocket {
+  addEventListener(name, listener, ...options) {
+    if (name !== "message") return super.addEventListener(name, listener, ...options)
+    const held = []
+    super.addEventListener(name, (event) => (window.hold ? held.push(event) : listener.call(this, event)), ...options)
+    window.release = () => {
+      window.hold = false
+      held.forEach((event) => listener.call(this, event))
+    }
+  }
+}"""
+
+
+def test_a_sentence_that_returns_before_the_last_one_is_complete_is_drawn(visitors):
+    """The server then refers to a picture of two sentences before, which the browser may have dropped meanwhile."""
+    page = visitors.open(script=HOLD_MESSAGES)
+    first = "The keeper of the old house sold the books that we bought."
+    for text in (first, "I like cats."):
+        type_sentence(page, text)
+    page.evaluate("window.hold = true")
+    submit(page, "It was late.")
+    page.wait_for_timeout(3000)  # for the server to send it
+    submit(page, first)
+    page.evaluate("window.release()")
+    page.locator(".vf-side").first.get_by_text("books", exact=True).first.wait_for()
+    wait_until_done(page)
