@@ -107,10 +107,19 @@ def context_of(chromium, **settings):
     return slowed(launch("", executable_path=path(), args=list(FLAGS), **settings))
 
 
+SAME_MOMENT = "Multiple different fragmentIds detected"
+"""Streamlit's warning when a selection and another box are sent in the same millisecond: all values arrive."""
+
+
 def record_problems(page, problems, own):
     """Record a page's errors, warnings, and requests to other addresses than ``own``."""
     failures.watch(page)
-    page.on("console", lambda message: message.type in ("error", "warning") and problems.append(message.text))
+
+    def hear(message):
+        if message.type in ("error", "warning") and SAME_MOMENT not in message.text:
+            problems.append(message.text)
+
+    page.on("console", hear)
     page.on("pageerror", lambda error: problems.append(str(error)))
     own = (own, "blob:", "data:", "about:srcdoc")
     page.on("request", lambda request: request.url.startswith(own) or problems.append(f"request to {request.url}"))
