@@ -58,6 +58,8 @@ def _spliced(rng: random.Random, words: Sequence[str]) -> str:
 def _name(rng: random.Random, words: Sequence[str]) -> str:
     """Return an unknown name: a word, two, a brand with a number, letters in capitals, or letters at random."""
     word = _spliced(rng, words) if rng.random() < 0.6 else latin_word(rng)
+    if rng.random() < 0.2:  # few English words begin with some of these
+        word = rng.choice("AEIOUY") + word.lower()
     return rng.choices(
         (
             lambda: word,
@@ -73,8 +75,9 @@ def _name(rng: random.Random, words: Sequence[str]) -> str:
             lambda: f"{''.join(rng.choices(string.ascii_uppercase, k=rng.randint(1, 4)))}-{rng.randint(1, 999)}",
             lambda: "".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 9))),
             lambda: word.lower(),
+            lambda: word.upper(),
         ),
-        (44, 10, 8, 6, 4, 4, 3, 5, 3, 6, 5, 5, 4),
+        (44, 10, 8, 6, 4, 4, 3, 5, 3, 6, 5, 5, 4, 5),
     )[0]()
 
 
