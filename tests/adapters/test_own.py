@@ -50,7 +50,11 @@ def test_without_a_target_the_model_s_translation_is_traced_with_its_confidence(
     assert tuple(logits.argmax(axis=1)[: len(decoding.ids)]) == decoding.ids
     probabilities = torch.tensor(logits).double().softmax(dim=-1).numpy()
     chosen = probabilities[np.arange(len(trace.tokens["next"])), trace.meta["ids"]["next"]]
-    assert trace.confidence == pytest.approx(geometric_mean(chosen), rel=1e-4)
+    back = model.forced([trace.meta["ids"]["next"]], [SENTENCE], to="en")
+    (read_back,) = model.log_probabilities((encoded, ()) for encoded in back)
+    both = [geometric_mean(chosen), geometric_mean(np.exp(read_back))]
+    assert trace.confidence == pytest.approx(geometric_mean(both), rel=1e-4)
+    assert decoding.confidence == pytest.approx(trace.confidence, rel=1e-4)
 
 
 def test_a_model_says_that_it_is_unsure_of_its_own_unedited_translation_alone():

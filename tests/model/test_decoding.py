@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import tiny_translator
+from tests.support import tiny_gpt, tiny_translator
 from visformer.adapters.generating import Speaker
 from visformer.model.decoding import NextToken, beam_search, reshape
 
@@ -42,7 +42,7 @@ def test_greedy_decoding_chooses_the_most_probable_token_that_is_not_special():
 
 @pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"temperature": 2.0, "seed": 4}])
 def test_confidence_is_the_geometric_mean_of_the_probabilities_of_what_was_chosen(how):
-    decoding = tiny_translator().translate("I went to school.", max_new_tokens=6, **how)
+    decoding = tiny_gpt().generate("I went to school.", max_new_tokens=6, **how)
     assert decoding.confidence == pytest.approx(geometric_mean([step.chosen.probability for step in decoding.steps]))
     assert 0 < decoding.confidence < 1
 

@@ -1,7 +1,9 @@
 """Our own models, with their tokenizer: tokenize, translate or continue a text, trace."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps
-from visformer.model.decoding import Decoding, NextOfText, NextToken
+from visformer.model.decoding import Decoding, NextOfText, NextToken, confidence
 from visformer.model.gpt import GPT
 from visformer.model.kinds import Config, Model
 from visformer.model.masks import PAD_ID, pad
@@ -140,7 +142,10 @@ class Translator(OwnModel):
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
             next_token = NextToken(self.module, self._tensor([src_ids]), cached=self._caches(settings.edits))
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+            decoding = self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+        ids = [*decoding.ids, self._end] if decoding.finished else list(decoding.ids)
+        ((_, sure),) = self._read_back([src_ids], start[:1], [(ids, decoding.confidence)])
+        return replace(decoding, confidence=sure)
 
     def _encode(self, request: Request) -> Encoded:
         src_ids = self._source_ids(request.source)
@@ -211,7 +216,27 @@ class Translator(OwnModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            return self._spoken(NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch)
+            own = self._spoken(NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch)
+        return self._read_back([each.src for each in batch], [each.begin[0] for each in batch], own)
+
+    def _read_back(
+        self, sources: Sequence[list[int]], starts: Sequence[int], outputs: Sequence[tuple[list[int], float]]
+    ) -> list[tuple[list[int], float]]:
+        """Combine each output's confidence with how probable its source is as the output's own translation.
+
+        What an output left out cannot be read back from it. ``starts``: the tokens of the outputs' language.
+        """
+        start_of = [self.tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values()]
+        back = [start_of[start == start_of[0]] for start in starts]  # there are two
+        read = self._tensor([ids or [self._end] for ids, _ in outputs])  # (batch, output)
+        tgt = self._tensor([[start, *ids[:-1]] for start, ids in zip(back, sources, strict=True)])  # (batch, source)
+        logits = self.module.decode(tgt, self.module.encode(read), read)  # (batch, source, vocab)
+        expected = self._tensor(sources)[..., None]  # (batch, source, 1)
+        found = logits.log_softmax(dim=-1).gather(2, expected)[..., 0]  # (batch, source)
+        return [
+            (ids, math.sqrt(sure * confidence(row[: len(source)])))
+            for (ids, sure), row, source in zip(outputs, found, sources, strict=True)
+        ]
 
     def _source_ids(self, given: str | list[int]) -> list[int]:
         ids = self._ids_of(given)
