@@ -211,7 +211,7 @@ def test_an_empty_translation_is_said_to_be_empty(new_app, monkeypatch, language
     app = enter(new_app(lang=language), f"Nothing of it in {language}?")
     translation, decoded, empty = said
     assert texts(app, translation + empty)
-    assert presented(app)["sentence"].endswith(translation + empty)
+    assert translation + empty in presented(app)["sentence"]
     choose(open_page(app, "understand/decoding"), "decoding_view", "beams")
     assert texts(app, decoded + empty)
 
