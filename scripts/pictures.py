@@ -30,8 +30,7 @@ import visformer as vf
 from benchmarks import chromium
 from benchmarks.browser import APP, server
 from tests.browser.support import point_of_cell
-from visformer.app.serving.middleware.moved import EXPLORER
-from visformer.app.session.url_state import SHIPPED, start
+from visformer.app.session.url_state import EXPLORER, SHIPPED, start
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import pages
 

@@ -9,8 +9,8 @@ from tests.app.pages.seen import at_page
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.serving import workbench
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import downloads
 
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, visit
+from visformer.app.session.url_state import EXPLORER
 from visformer.pictures.positions import OWN
 from visformer.pictures.registry.picture import Page, pages
 

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.app.support import VIEWS
 from tests.browser.boxes import RECORD_LABELS, faults, labels
 from tests.browser.support import wait_until_done
-from visformer.app.serving.middleware.moved import EXPLORER
+from visformer.app.session.url_state import EXPLORER
 from visformer.export.marks import ink_on, ramp
 from visformer.i18n import translations
 from visformer.pictures.registry.picture import pages

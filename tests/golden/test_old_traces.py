@@ -2,12 +2,9 @@
 
 import pytest
 
-from tests import pseudo
-from tests.golden.compare import SAVED, assert_alike, read
+from tests.golden.compare import assert_alike, read
 from tests.golden.traces import content, saved_traces
 from visformer import Trace
-from visformer.i18n import translations
-from visformer.trace import old_reasons
 
 TRACES = {one["file"]: one for one in read("traces.json")}
 
@@ -22,9 +19,3 @@ def test_an_old_trace_has_its_recorded_content_also_when_saved_again(path, tmp_p
 
 def test_every_old_trace_is_recorded():
     assert [*TRACES] == [path.name for path in saved_traces()]
-
-
-def test_a_reason_in_an_old_trace_is_translated():
-    reason = Trace.load(SAVED / "decoder-alone.safetensors").lacks("decoder.0.cross_attn.pattern")
-    assert translations("zh").gettext(reason) == "只有解码器的模型没有可关注的原文"
-    assert {*old_reasons._SINCE.values()} <= pseudo.messages(), "the table has current messages"

@@ -21,7 +21,7 @@ from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.files import write_whole
-from visformer.trace import display, old_reasons
+from visformer.trace import display
 from visformer.trace.blocks import Blocks
 from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
 from visformer.trace.habits import refuse_others
@@ -194,7 +194,7 @@ class Trace:
         """
         for glob, reason in self.meta.get("missing", ()):
             if fnmatchcase(name, glob):
-                return Message(old_reasons.today(reason))
+                return Message(reason)
         return None
 
     def layers(

@@ -22,7 +22,6 @@ from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
-from visformer.app.serving.middleware.moved import page_of
 from visformer.app.session.page import LESSON_OPENED
 
 APP = Path(__file__).parents[3] / "app.py"
@@ -39,12 +38,10 @@ _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\u2060")
 def open_link(link, *, locale="en-US"):
     """Start a session with a link, requested as by a browser: "/masks?masks_view=scores"."""
     parts = urlsplit(link)
-    query = parse_qs(parts.query, keep_blank_values=True)
-    page = page_of(parts.path.strip("/"), {name: values[-1] for name, values in query.items()})  # as the server does
     app = AppTest.from_file(APP, default_timeout=60)
     app.context = {"locale": locale}
-    app.query_params = query
-    with at_page(page):
+    app.query_params = parse_qs(parts.query, keep_blank_values=True)
+    with at_page(parts.path.strip("/")):
         return app.run()
 
 

@@ -31,10 +31,10 @@ from visformer import i18n
 from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES, NAMING, TESTED
+from visformer.app.session.url_state import EXPLORER
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 

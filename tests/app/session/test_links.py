@@ -49,7 +49,7 @@ def upload_state(app, content):
 def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):
     app = new_app(page="see/masks", masks_view="steps", masks_step="2", text="I like cats.")
     fields = b'"page": "masks", "masks_view": "scores", "masks_layer": "9", "head": "3"'
-    upload_state(app, b'{"visformer_state": 1, ' + fields + b"}")
+    upload_state(app, b'{"visformer_state": 2, ' + fields + b"}")
     assert ignored(app) == ["masks_layer=9: expected one of the numbers 1–3."]
     assert address_of(app) == {"masks_view": "scores", "head": "3"}
     assert app.text_input(key=boxes.SOURCE).value == EXAMPLES[0]
@@ -59,6 +59,6 @@ def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):
 
 
 def test_an_unknown_page_in_a_file_is_reported_and_the_rest_applied(new_app):
-    app = upload_state(new_app(), b'{"visformer_state": 1, "page": "nowhere", "layer": "2"}')
+    app = upload_state(new_app(), b'{"visformer_state": 2, "page": "nowhere", "layer": "2"}')
     assert ignored(app) == ["page=nowhere: there is no page with this name."]
     assert address_of(app) == {"layer": "2"}

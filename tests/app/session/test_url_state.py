@@ -86,9 +86,9 @@ def test_a_link_leaves_out_the_start_alone():
 @given(st.binary() | st.dictionaries(names, values).map(lambda fields: json.dumps(fields).encode()))
 @example(b"[" * 10_000)
 @example(b"1" * 5_000)
-@example(b'{"visformer_state": 1, "text": "\\ud83d", "\\ud83d": "x", "layer": 2, "layer": "\\u202e"}')
+@example(b'{"visformer_state": 2, "text": "\\ud83d", "\\ud83d": "x", "layer": 2, "layer": "\\u202e"}')
 def test_any_file_gives_a_state_and_printable_remarks(content):
-    for bytes_ in (content, content.replace(b"{", b'{"visformer_state": 1, ', 1)):
+    for bytes_ in (content, content.replace(b"{", b'{"visformer_state": 2, ', 1)):
         fields, remarks = url_state.from_file(bytes_)
         assert_printable(*remarks, *url_state.read(fields)[1])
 
@@ -144,7 +144,7 @@ def test_a_remark_is_one_printable_line(address, expected):
     ("content", "expected"),
     [
         (b"\x89PNG", "byte 1 of this file is not UTF-8."),
-        (b'{\n"visformer_state": 1,\n}', "line 3 of this file is not valid JSON."),
+        (b'{\n"visformer_state": 2,\n}', "line 3 of this file is not valid JSON."),
         (b"{}", "this file is not a saved state: save one with “As a file”."),
         (b"[1]", "this file is not a saved state: save one with “As a file”."),
         (b'{"visformer_state": 3}', "this file is not of version 2."),
@@ -159,17 +159,17 @@ def test_a_file_without_a_state_is_reported(content, expected):
 
 
 def test_a_value_in_a_file_that_is_not_text_is_reported():
-    fields, (remark,) = url_state.from_file(b'{"visformer_state": 1, "head": "2", "layer": {"a": [1]}}')
-    assert fields == {"head": "2", "page": "attention"}
+    fields, (remark,) = url_state.from_file(b'{"visformer_state": 2, "head": "2", "layer": {"a": [1]}}')
+    assert fields == {"head": "2"}
     assert remark.localized(str) == 'layer={"a": [1]}: expected a text in quotation marks here.'
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 2_000, 9_000])
 def test_a_deeply_nested_value_is_reported(depth):
-    content = b'{"visformer_state": 1, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
+    content = b'{"visformer_state": 2, "head": "2", "layer": ' + b'{"a":' * depth + b"1" + b"}" * (depth + 1)
     fields, (remark,) = url_state.from_file(content, "a.json")
     assert (fields, str(remark.why)) in (
-        ({"head": "2", "page": "attention"}, "expected a text in quotation marks here."),
+        ({"head": "2"}, "expected a text in quotation marks here."),
         ({}, "this file is not valid JSON."),
     )
 

@@ -11,7 +11,6 @@ from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving import long_work
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
@@ -81,7 +80,7 @@ def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] 
 
 
 def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
-    draw = {EXPLORER: _explorer, "tokens": _tokens}.get(step.state.page, _pictures)
+    draw = {url_state.EXPLORER: _explorer, "tokens": _tokens}.get(step.state.page, _pictures)
     title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
     parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)
     return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")

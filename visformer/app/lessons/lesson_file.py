@@ -20,7 +20,6 @@ from visformer.app.lessons import lesson_guess
 from visformer.app.lessons.code_lines import CodeLines, code_lines
 from visformer.app.lessons.lesson_yaml import Fault, Node, Stopped, parsed
 from visformer.app.presentation.guesses import Wanted
-from visformer.app.serving.middleware.moved import EXPLORER, page_of
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
@@ -301,7 +300,7 @@ class _Reader:
             lines = dict.fromkeys(texts, node.named_at)
         else:
             inside = self._pairs(node, "link", None) if node.value else {}
-            texts = {url_state.PAGE: EXPLORER, **_texts(inside)}
+            texts = {url_state.PAGE: url_state.EXPLORER, **_texts(inside)}
             lines = {name: field.named_at for name, field in inside.items()}
             for name in inside:
                 if name not in texts:
@@ -323,7 +322,7 @@ class _Reader:
         self.faults += [Fault(remark.said, remark.why, line) for remark in remarks]
         texts = {name: value for name, value in texts.items() if name not in _COMMON}
         page = parts.path.rstrip("/").rpartition("/")[2]
-        return {url_state.PAGE: page_of(page, texts), **texts}
+        return {url_state.PAGE: page, **texts}
 
     def _page(self, state: url_state.State, lines: Mapping[str, int], line: int) -> None:
         if state.page not in pages():

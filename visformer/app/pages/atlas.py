@@ -9,12 +9,11 @@ import streamlit as st
 from visformer.analysis.atlas import bundled_names, roles, similar_heads
 from visformer.analysis.known_heads import LABELS
 from visformer.app.serving.capacity import drawing
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.serving.models import MODEL, offered
 from visformer.app.session import address, atlases, boxes, measured, selection, slots, visit
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
-from visformer.app.session.url_state import State
+from visformer.app.session.url_state import EXPLORER, State
 from visformer.app.widgets import controls, url_widgets
 from visformer.errors import N_, DataError, VisformerError
 from visformer.i18n import paragraph

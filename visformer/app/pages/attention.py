@@ -10,10 +10,10 @@ from visformer.app.pages import effects
 from visformer.app.presentation import following
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import address, boxes, measured, page, run, selection, visit
 from visformer.app.session.examples import NAMING
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls, downloads, here
 from visformer.app.widgets.component import attention_effect, attention_picture, attention_view, attention_weights
 from visformer.errors import N_, VisformerError

@@ -16,9 +16,9 @@ from visformer.analysis.effects.head_effects import (
 )
 from visformer.analysis.effects.sentences import Sentences
 from visformer.analysis.known_heads import LABELS, LEAST
-from visformer.app.serving.middleware.moved import EXPLORER
 from visformer.app.session import boxes, measured, page, selection
 from visformer.app.session.measured import Table
+from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls, downloads, long_run, sentence_list, tables, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.i18n import paragraph

@@ -9,9 +9,9 @@ import streamlit as st
 from visformer.app.lessons import lesson_menu
 from visformer.app.pages.attention import link_inside
 from visformer.app.presentation import following
-from visformer.app.serving.middleware.moved import ZOOM
 from visformer.app.session import address, boxes, page, run, selection, visit
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import ZOOM
 from visformer.app.widgets import controls, downloads, here, unavailable
 from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address

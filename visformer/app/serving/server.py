@@ -14,7 +14,6 @@ from starlette.middleware import Middleware
 from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, Websocket
 from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
-from visformer.app.serving.middleware.moved import Moved
 from visformer.app.serving.middleware.pieces import InPieces
 from visformer.app.serving.worker_pool import close_all
 from visformer.app.streamlit_private import addresses, advice, files, messages, protocols
@@ -22,7 +21,7 @@ from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 from visformer.system.sockets import send_at_once
 
-MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Crowd, Moved, InPieces, messages.Messages, FirstPage)]
+MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Crowd, InPieces, messages.Messages, FirstPage)]
 """The middleware around Streamlit, outermost first."""
 
 

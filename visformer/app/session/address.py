@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from visformer.app.serving.middleware.moved import VERSION_NAME
 from visformer.app.serving.models import offered
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session import run as runs
@@ -44,7 +43,7 @@ def address(state: State | None = None) -> dict[str, str]:
     """Return a state, by default :func:`common`, as query parameters, without texts that are too long for a link."""
     state = state or common()
     fields = (state if state.fits else replace(state, text="", target="")).fields()
-    return {VERSION_NAME: str(url_state.VERSION), **fields} if fields else {}
+    return {url_state.VERSION_NAME: str(url_state.VERSION), **fields} if fields else {}
 
 
 def of_step(state: State) -> State:
@@ -71,9 +70,8 @@ def of_run(run: Run | None = None) -> dict[str, str]:
 
 def update(run: Run | None = None) -> None:
     """Write the current state into the address, if it differs: each change adds an entry to the browser's history."""
-    query, written = of_run(run), st.query_params.to_dict()
-    as_now = {**written, VERSION_NAME: query.get(VERSION_NAME, "")} if VERSION_NAME in written else written
-    if query != as_now:  # an older version alone is no change
+    query = of_run(run)
+    if query != st.query_params.to_dict():
         st.query_params.from_dict(query)
 
 

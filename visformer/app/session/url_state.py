@@ -18,7 +18,6 @@ from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.adapters.history import find, model_of
 from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
-from visformer.app.serving.middleware.moved import VERSION_NAME, page_of
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
@@ -31,7 +30,9 @@ from visformer.web.selection import Selection
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; not part of a state
 LESSON, STEP = "lesson", "step"
-VERSION = 2
+VERSION_NAME, VERSION = "v", 2
+ZOOM = "zoom"  # the place in the whole model
+EXPLORER = "attention"  # the page of the explorer
 FIRST = "map"  # may be typed for the first page, whose address is "/"
 SHIPPED, SHORT, FAULTS = "from-text-to-translation", "attention-in-three-minutes", "find-what-is-broken"  # the lessons
 OWN = "own"  # stands for a visitor's own lesson that is too long for a link
@@ -122,7 +123,7 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
                 common[name] = check(texts[name])
             except VisformerError as error:
                 wrong[name] = error
-    if texts.get(VERSION_NAME, str(VERSION)) not in ("1", str(VERSION)):
+    if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
         other = N_("this is version {version}: the link's default values may have been different.")
         wrong[VERSION_NAME] = LinkError(other, version=VERSION)
     known = {VERSION_NAME, *_CHECKS, *(one.name for one in fields(Selection))}
@@ -194,12 +195,9 @@ def _parsed(content: bytes) -> list[tuple[str, Any]]:
     versions = [value for name, value in pairs if name == _MARK]
     if not versions:
         raise LinkError(N_("this file is not a saved state: save one with “As a file”."))
-    if versions[-1] is True or versions[-1] not in (1, VERSION):
+    if versions[-1] != VERSION:
         raise LinkError(N_("this file is not of version {version}."), version=VERSION)
-    pairs = [(name, value) for name, value in pairs if name != _MARK]
-    names_none = all(name != PAGE for name, _value in pairs)
-    moved = page_of("", {VERSION_NAME: str(versions[-1])}) if names_none else ""
-    return [*pairs, (PAGE, moved)] if moved else pairs
+    return [(name, value) for name, value in pairs if name != _MARK]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from visformer.app.serving.middleware.moved import VERSION_NAME, ZOOM
 from visformer.app.session import address, boxes, run, selection, url_state
 from visformer.app.session.page import current_page
 from visformer.app.widgets import component, controls
@@ -88,7 +87,7 @@ def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
     The whole model, zoomed in, shows what the page of that place does.
     """
     choices = run.current().choices
-    if zoomed := choices.get(ZOOM):
+    if zoomed := choices.get(url_state.ZOOM):
         zoom = Zoom.read(zoomed)
         where = "layer" if zoom.kind is None else "attention"
         return {"where": where, "stack": zoom.stack, "kind": zoom.kind, "layer": zoom.layer}
@@ -109,7 +108,7 @@ def _links(stacks: list[str]) -> dict[str, list[str]]:
     """Return page and query for each part of the model, by its name; those of a layer end before its number."""
     first = {page.where: page for page in reversed(pages().values())}
     state, chosen = replace(address.common(), lesson="", step=""), _chosen()
-    common = {VERSION_NAME: str(url_state.VERSION)}
+    common = {url_state.VERSION_NAME: str(url_state.VERSION)}
     common |= {name: text for name, text in address.address(state).items() if name not in _PLACE}
     place = {"stack": short_name(chosen.stack), "head": str(chosen.head + 1), "layer": str(chosen.layer + 1)}
 
