@@ -106,17 +106,12 @@ def source_of(
 
     from visformer.adapters.bundled import BUNDLED
     from visformer.adapters.history import figures_of
-    from visformer.adapters.load import load, untrained
+    from visformer.adapters.load import load
 
     @cache
     def record(needs: tuple[str, ...]) -> Trace:
         trace: Trace = source.trace(text, target, pair=pair, to=to, record=source.available(needs))
         return trace
-
-    def record_untrained(norm: str, needs: tuple[str, ...]) -> Trace:
-        written = str(record(("*.pattern",)).meta["target"])
-        assert text is not None  # or there would be no such record
-        return untrained(source, norm=norm).trace(text, written, record=needs)
 
     def measure(analysis: Callable[..., Any], **settings: Any) -> Any:
         return analysis(source, text, target, to=to, **settings)
@@ -144,7 +139,6 @@ def source_of(
         measure=measure,
         models=BUNDLED,
         moments=lambda: figures_of(_name_of(source)),
-        untrained=record_untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,
         **look,

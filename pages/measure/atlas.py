@@ -1,4 +1,4 @@
-"""Atlas: every head over a whole corpus, one head with its examples, and two atlases side by side."""
+"""Atlas: every head over a whole corpus, and one head with its examples."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from visformer.app.pages import atlas
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box
 from visformer.errors import N_, DataError
-from visformer.pictures.atlas import HEADS, PAGE
+from visformer.pictures.atlas import HEADS
 
 FORMULA = r"""&\sym{pattern}{s_h} \pm 1.96\, \sigma_h / \sqrt{n} \qquad
 1 - \max_i\, |\sym{pattern}{s_{h,i}} - \sym{pattern}{s_{g,i}}|"""
@@ -18,14 +18,12 @@ CODE = (
 TOLD = N_("Interval of a mean over n texts; similarity of two heads")
 
 _ = boxes.gettext()
-view = PAGE.view(controls.view(_("View"), PAGE.titles, key="atlas_view"))
 words, beside = st.columns([50, 50], gap="medium", vertical_alignment="center")
 with words:
-    controls.look_for(_(view.look_for))
+    controls.look_for(_(HEADS.look_for))
 with beside:
     formula_box.formula(FORMULA, code=CODE, source=TOLD)
 try:
-    setting = atlas.setting_of(view)
-    (atlas.heads if view is HEADS else atlas.two)(setting)
+    atlas.heads(atlas.setting_of())
 except DataError as error:
     st.text(error.localized(_))

@@ -1,4 +1,4 @@
-"""Compare: two sentences, targets, models or moments side by side, or one before and after an edit."""
+"""Compare: two sentences, models or moments side by side, or one before and after an edit."""
 
 import streamlit as st
 

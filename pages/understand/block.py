@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visformer.app.pages.block import measured, norms
+from visformer.app.pages.block import measured
 from visformer.app.session import boxes
 from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
@@ -20,9 +20,6 @@ FORMULAS = {
     "zeros": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{\max(0, x W_1 + b_1)}\, W_2 + b_2",
     "smooth": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{f(x W_1 + b_1)}\, W_2 + b_2",
     "pre": r"\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x}))",
-    "norms": r"&\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
-    r" \ \text{Post-LN} \\[4pt]"
-    r"&\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x})) \ \text{Pre-LN}",
 }
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
@@ -59,6 +56,6 @@ if trace is not None:
         unavailable.elsewhere()
     else:
         setting = controls.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
-        drawers = {"norms": lambda: norms(setting), "parts": lambda: measured(stack), "added": added}
+        drawers = {"parts": lambda: measured(stack), "added": added}
         with left if view is ZEROS else nullcontext():  # a few rows, which have room beside the formula
             drawers.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()

@@ -91,7 +91,7 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
 TRAINED = {
     "patching": "en-zh",
     "parts": "mini-gpt",
-    **dict.fromkeys(("compare-models", "matched-heads", "compare-moments", "history"), "mini-gpt"),
+    **dict.fromkeys(("compare-models", "compare-moments", "history"), "mini-gpt"),
 }
 """Pictures that an untrained post-norm model does not have: there are no pairs for it, no path adds linearly, and it
 has no second training and no other moment."""
@@ -271,7 +271,7 @@ def test_a_place_out_of_range_is_refused(tmp_path, model, arguments, message):
 @pytest.mark.parametrize(("family", "has", "lacks"), [("bert", "encoder", "decoder"), ("gpt2", "decoder", "encoder")])
 def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tmp_path, family, has, lacks):
     wrapped = vf.wrap(tiny_module(family), tokenizer())
-    refused = {"norms", *TRAINED, *({"weight-effects", "shuffle-effects"} if has == "encoder" else ())}
+    refused = {*TRAINED, *({"weight-effects", "shuffle-effects"} if has == "encoder" else ())}
     drawn = [one for name, one in REGISTERED.items() if "stack" in one.names and name not in refused and not one.alone]
     assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {one.name for one in drawn}
     for one in drawn:
@@ -299,7 +299,7 @@ def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tm
 )
 def test_a_picture_of_the_papers_positional_encoding_notes_that_the_model_has_another(tmp_path, encoding, notes):
     name, out = f"untrained-16x2-enc1-dec1-ff16{encoding}", tmp_path / "p.svg"
-    kinds = {"positions", "position-angles", "position-similarity", "position-circle", "waves"}
+    kinds = {"positions", "position-similarity", "position-circle", "waves"}
     assert kinds <= {one.name for one in REGISTERED.values() if one.formula}
     result = run("export", "-o", out, "--picture", "waves", "--model", name)
     assert result.exit_code == 0, result.output

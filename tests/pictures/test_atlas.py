@@ -8,7 +8,7 @@ import pytest
 import visformer as vf
 from visformer.analysis.atlas import Atlas, distances, histogram, roles
 from visformer.errors import DataError, VisformerError
-from visformer.pictures.atlas import HEAD, HEADS, TWO, of_head, second
+from visformer.pictures.atlas import HEAD, HEADS, of_head
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
 
@@ -87,12 +87,8 @@ def test_whatever_a_histogram_says_it_is_drawn(mean, count):
     assert HEAD.make(source, {"chart": "texts", "statistic": "first", **PLACE}).to_json()
 
 
-def test_an_atlas_without_effects_has_an_empty_map_beside_one_with_them():
+def test_an_atlas_without_effects_offers_no_such_statistic():
     one = Atlas.bundled("mini-gpt")
-    found = {"a": one, "b": replace(one, effects=None)}
-    columns = TWO.make(Source(atlas=found.__getitem__, atlases=("a", "b")), {"statistic": "effect"})
-    a, b, moved = (panel for column in columns for panel in column)
-    assert np.isfinite(a.values).all() and np.isnan(b.values).all() and np.isnan(moved.values).all()
     empty = {"a": replace(one, effects=one.effects.iloc[:0])}
     with pytest.raises(VisformerError, match="statistic is 'effect'"):
         HEADS.make(Source(atlas=empty.__getitem__, atlases=("a",)), {"statistic": "effect"})
@@ -103,16 +99,6 @@ def test_of_many_other_heads_some_are_drawn_in_even_steps(monkeypatch):
     others = of_head(HEAD.setting(Source(), {"atlas": "mini-gpt", **PLACE})).set_index("statistic")["others"]["first"]
     every = sorted(Atlas.bundled("mini-gpt").heads.query("not (layer == 0 and head == 2)")["first"])
     assert others == [every[i] for i in (0, 5, 11, 16, 22)]
-
-
-def test_two_atlases_have_one_scale_and_a_difference_where_their_heads_are_the_same():
-    columns = drawn(TWO, other_atlas="mini-gpt@6", statistic="first")
-    (a,), (b,), (moved,) = columns
-    assert a.limit == b.limit == max(a.values.max(), b.values.max())
-    assert moved.values == pytest.approx(b.values - a.values) and moved.scale == "signed"
-    assert len(drawn(TWO, other_atlas="en-zh", statistic="first")) == 2
-    assert second(("en-zh", "mini-gpt", "mini-gpt@6"), "mini-gpt") == "mini-gpt@6"
-    assert second(("en-zh", "mini-gpt"), "en-zh") == "mini-gpt"
 
 
 def test_a_figure_takes_the_path_of_an_atlas(tmp_path):

@@ -27,16 +27,6 @@ from visformer.trace import Trace
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
 
 
-@given(sizes)
-def test_angles_are_position_times_frequency_and_their_sines_the_encoding(size):
-    n, d_model, base = size
-    place, rate, angle = positions.outer_product(n, d_model, base)
-    table = positions.encoding(n, d_model, base).values
-    assert np.array_equal(angle.values, place.values * rate.values)
-    assert np.allclose(np.sin(angle.values), table[:, 0::2], atol=1e-12)
-    assert np.allclose(np.cos(angle.values[:, : d_model // 2]), table[:, 1::2], atol=1e-12)
-
-
 @given(st.integers(0, 50), st.integers(-50, 50), st.integers(0, 7))
 def test_a_rotation_maps_the_encoding_of_a_position_to_that_of_another(position, offset, pair):
     turn, start, product, end = positions.rotation(position, offset, pair=pair, d_model=16)
@@ -316,15 +306,6 @@ def test_curves_over_distance_equal_scores_computed_by_torch_and_transformers():
     learned = positions.decay(Learned(), 9, **sizes)[""]
     assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
     assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
-
-
-def test_norms_that_are_compared_share_a_colour_scale(trace):
-    tensors = {name: replace(tensor, value=3 * tensor.value) for name, tensor in trace.tensors.items()}
-    post, pre, sublayers = block.norms(trace, "encoder", {"post": trace, "pre": replace(trace, tensors=tensors)})
-    assert post.end == pre.end == max(post.values.max(), pre.values.max())
-    assert sublayers.end == sublayers.values.max() < post.end
-    for panel in (post, sublayers):
-        assert panel.note == f"colour scale up to {panel.end:.1f}"
 
 
 def test_the_head_that_changes_most_is_found_after_the_silenced_one(trace, model):

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import visformer as vf
-from tests.support import tiny_translator
 from visformer.errors import LinkError, VisformerError
 from visformer.pictures.registry.options import OptionError
 from visformer.pictures.registry.picture import pages, picture, pictures
@@ -78,10 +77,3 @@ def test_a_picture_is_a_figure_in_a_notebook(trace):
     assert waves.layout.xaxis.title.text == "pos，从 0 起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):
         vf.figures.beams(trace)
-
-
-def test_untrained_models_of_a_figure_get_the_token_ids_that_the_model_got():
-    model = tiny_translator()
-    ids = model.trace("I went to school.").meta["ids"]["src"]
-    by_text, by_ids = (vf.figures.norms(model, given).to_json() for given in ("I went to school.", ids))
-    assert by_ids == by_text

@@ -1,4 +1,4 @@
-"""What every head does over a corpus: a map of all heads by any statistic, one head, and two atlases side by side."""
+"""What every head does over a corpus: a map of all heads by any statistic, and one head."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,6 @@ from visformer.analysis.atlas import (
     MEASURES,
     ROLES,
     bundled_names,
-    difference,
     distances,
     histogram,
     roles,
@@ -91,59 +90,19 @@ def shown(setting: Setting) -> "pd.Series[float]":
 
 
 def _all_heads(setting: Setting) -> list[Panel]:
-    atlas, numbers = setting.source.atlas(setting["atlas"]), shown(setting)
-    limit = common_limit(values(atlas, setting["statistic"]))  # of all heads, so that a filter changes no colour
-    return _maps(atlas.heads, numbers, setting, limit=limit, scale=_scale(setting, atlas))
-
-
-def _two(setting: Setting) -> list[list[Panel]]:
-    one, two = (setting.source.atlas(setting[name]) for name in ("atlas", "other_atlas"))
-    numbers = [values(each, setting["statistic"]) for each in (one, two)]
-    limit, scale = common_limit(*numbers), _scale(setting, one, two)
-    look: dict[str, Any] = {"limit": limit, "scale": scale}
-    a, b = (
-        _maps(each.heads, number, setting, side=side, **look)
-        for each, number, side in zip((one, two), numbers, "AB", strict=True)
-    )
-    both = difference(one, two, setting["statistic"])
-    moved = _maps(both, both["difference"], setting, side="B − A", limit=common_limit(both["difference"]))
-    columns = [a, b, moved] if alike(one, two) else [a, b]
-    return [column for column in columns if column]
-
-
-def alike(one: "Atlas", two: "Atlas") -> bool:
-    """Whether the heads of two atlases are of models of the same shape, such as two moments of one training."""
-    keys = ["stack", "layer", "head"]
-    return bool(one.heads[keys].reset_index(drop=True).equals(two.heads[keys].reset_index(drop=True)))
-
-
-def _scale(setting: Setting, *atlases: "Atlas") -> str:
-    signed = any((values(atlas, setting["statistic"]) < 0).any() for atlas in atlases)
-    return "signed" if signed else "unsigned"
-
-
-def _maps(
-    table: "pd.DataFrame",
-    numbers: "pd.Series[float]",
-    setting: Setting,
-    *,
-    side: str = "",
-    **look: Any,
-) -> list[Panel]:
     """Draw a map of each attention of which there are numbers; the selected head is outlined."""
-    _, panels = setting.gettext, []
-    name = setting["statistic"]
-    for stack, label, rows in by_stack(table):
-        part = stack.partition(".")[2]
-        if not _tells(name, part):
-            continue
-        chosen = (rows[["stack", "layer", "head"]] == [setting.get(key) for key in ("stack", "layer", "head")]).all(
-            axis=1
-        )
-        title = " · ".join(filter(None, (side, _(label))))
-        panels.append(
-            head_map(rows, numbers[rows.index], name=f"{stack} {side}".strip(), title=title, outlined=chosen, **look)
-        )
+    atlas, numbers, name = setting.source.atlas(setting["atlas"]), shown(setting), setting["statistic"]
+    every = values(atlas, name)
+    look: dict[str, Any] = {
+        "limit": common_limit(every),  # of all heads, so that a filter changes no colour
+        "scale": "signed" if (every < 0).any() else "unsigned",
+    }
+    place, panels = [setting.get(key) for key in ("stack", "layer", "head")], []
+    for stack, label, rows in by_stack(atlas.heads):
+        if _tells(name, stack.partition(".")[2]):
+            chosen = (rows[["stack", "layer", "head"]] == place).all(axis=1)
+            title = setting.gettext(label)
+            panels.append(head_map(rows, numbers[rows.index], name=stack, title=title, outlined=chosen, **look))
     return panels
 
 
@@ -256,13 +215,6 @@ def _by_place(setting: Setting) -> Any:
 _CHARTS = {"statistics": _statistics, "texts": _over_texts, "distance": _by_place}
 
 
-def second(names: tuple[str, ...], first: str) -> str:
-    """Return the atlas to compare one with: another moment or seed of the same model, or any other."""
-    others = [name for name in names if name != first]
-    stem = first.partition("@")[0]
-    return next((name for name in others if name.partition("@")[0] == stem), (*others, first)[0])
-
-
 # Options --------------------------------------------------------------------------------------------------------------
 
 
@@ -316,10 +268,6 @@ ATLAS = Text(
     name="atlas", label=N_("Atlas"), among=_names, default=_first, per=_first,
     help="A bundled atlas (en-zh, mini-gpt, mini-gpt@6, mini-gpt-2), or the path of one: a folder, or a zip of it.",
 )
-OTHER_ATLAS = Text(
-    name="other_atlas", label=N_("Atlas B"), help="A second atlas, as --atlas.", among=_names,
-    default=lambda setting: second(_names(setting), setting["atlas"]), per=lambda setting: setting["atlas"],
-)
 STATISTIC = Choice(
     name="statistic", label=N_("Statistic"), help="What the map shows of each head.", values=_known, widget="selectbox",
 )
@@ -350,7 +298,7 @@ PLACE = (
     Place(name="head", label=N_("Head"), help="From 1.", among=lambda setting: _indices(setting, "head"), link=None),
 )
 HEADS = Picture(
-    name="atlas", view="heads", title=N_("Heads"), formula=True, alone=True, in_handouts=False,
+    name="atlas", formula=True, alone=True, in_handouts=False,
     options=(ATLAS, STATISTIC, ROLE, AT_LEAST, AT_MOST, TOKEN, *PLACE), draw=_all_heads,
     look_for=N_("Every head over a whole corpus. Click one: what is it, and in which sentences is it most itself?"),
 )
@@ -362,16 +310,11 @@ CHART = Choice(
     },
 )
 HEAD = Picture(
-    name="atlas-head", view="heads", formula=True, alone=True, in_handouts=False,
+    name="atlas-head", formula=True, alone=True, in_handouts=False,
     options=(ATLAS, STATISTIC, *PLACE, CHART), draw=lambda setting: _CHARTS[setting["chart"]](setting),
 )
-TWO = Picture(
-    name="atlas-two", view="two", title=N_("Two atlases"), formula=True, alone=True, in_handouts=False,
-    options=(ATLAS, OTHER_ATLAS, STATISTIC, *PLACE), draw=_two,
-    look_for=N_("Two models, or two moments of one training, over the same sentences. Which heads differ?"),
-)
 PAGE = Page(
-    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD, TWO),
+    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD),
     has_sentence=False,
 )
 # fmt: on

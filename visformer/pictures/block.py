@@ -16,7 +16,6 @@ from visformer.panel import Labels, Panel, common_limit, telling_limit, tokens_o
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.places import STACK, layer_of
-from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
@@ -27,9 +26,6 @@ RECORD = ("*.resid_*", "*_sum", "*.norm_*", "*.self_attn.out", "*.cross_attn.out
 
 SMALL = 0.01
 """With a smooth activation, values below this fraction of a layer's largest count as unused."""
-
-UNTRAINED = {"post": N_("untrained, post-norm"), "pre": N_("untrained, pre-norm")}
-"""The two placements of layer norm that untrained models are available with."""
 
 KINDS = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
 """The sublayers in tensor names, by their names on the page and in links."""
@@ -64,26 +60,13 @@ def norms_first(trace: Trace, stack: Stack) -> bool:
     return not is_normed(trace, first(trace, stack), "ffn")
 
 
-def norms(trace: Trace, stack: Stack, untrained: Mapping[str, Trace], gettext: Gettext = str) -> list[Panel]:
-    """Draw the stream of untrained post- and pre-norm models on one colour scale, and that of this model on its own.
-
-    ``untrained``: "post" and "pre" to a trace of the same sentence pair; empty if there are no untrained models.
-    """
-    panels = [stream(other, stack, title=UNTRAINED[norm]) for norm, other in untrained.items()]
-    shared = common_limit(*(panel.values for panel in panels))
-    ours = N_("this model, pre-norm") if norms_first(trace, stack) else N_("this model, post-norm")
-    panels = [*(replace(panel, limit=shared) for panel in panels), stream(trace, stack, title=ours)]
-    note = gettext(N_("colour scale up to {limit:.1f}"))
-    return [replace(panel, note=note.format(limit=panel.end)) for panel in panels]
-
-
 def note_overflow(panel: Panel, gettext: Gettext = str) -> Panel:
     """Add a translated note to a panel if some of its numbers exceed the colour scale."""
     note = gettext(N_("The colour scale ends at {limit:.2f}; a few values lie beyond it."))
     return replace(panel, note=note.format(limit=panel.end)) if panel.overflows else panel
 
 
-def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
+def stream(trace: Trace, stack: Stack) -> Panel:
     """Draw the lengths of each token's vectors along the residual stream.
 
     Columns: |x| of the first layer's input, then for each sublayer the length of its output and of the stream after
@@ -99,7 +82,7 @@ def stream(trace: Trace, stack: Stack, *, title: str = "") -> Panel:
     lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
     return Panel(
         name="embed",
-        title=title or N_("length of each token's vector"),
+        title=N_("length of each token's vector"),
         values=lengths,
         rows=tokens_of(trace, _SIDE[stack]),
         columns=Labels(tuple(texts)),
@@ -270,12 +253,6 @@ def _moves_others(part: Callable[[Rows], Rows], read: Rows) -> float:
     return moved if moved > 1e-9 else 0.0
 
 
-def _norms(setting: Setting) -> list[Panel]:
-    make = setting.source.untrained
-    untrained = {} if make is None else {norm: make(norm, RECORD) for norm in UNTRAINED}
-    return norms(setting.trace, setting.part, untrained, setting.gettext)
-
-
 AT = layer_of(lambda setting: layers(setting.trace, setting.part))
 PARTS = {"self": N_("self-attention"), "cross": N_("cross-attention"), "ffn": N_("feed-forward")}
 # fmt: off
@@ -308,17 +285,12 @@ SIMILAR = Picture(
     look_for=N_("The cosine of every two tokens, layer by layer: do they become more alike, or less?"),
     draw=lambda setting: similarities(setting.trace, setting.part, setting.gettext),
 )
-NORMS = Picture(
-    name="norms", view="norms", title=N_("Norms"), needs=RECORD, options=(STACK,), in_handouts=False,
-    look_for=N_("With post-norm each sum is normalised, so lengths stay level; with pre-norm the stream only grows."),
-    draw=_norms,
-)
 WHO_TALKS = View(
     view="parts", title=N_("Who talks to whom"),
     look_for=N_("Measured: add 1 to each number of one token's input; how does every other token's output change?"),
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),
-    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, NORMS, WHO_TALKS), where="layer",
+    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, WHO_TALKS), where="layer",
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""Two of anything side by side: sentences, targets, edits, models, moments of a training."""
+"""Two of anything side by side: sentences, edits, models, moments of a training."""
 
 import zlib
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from visformer.errors import N_, TraceError
 from visformer.panel import Panel
 from visformer.pictures.attention import moments_of
 from visformer.pictures.comparing import carried
-from visformer.pictures.comparing.matching import all_pairs, both, matches, similarities
+from visformer.pictures.comparing.matching import both, matches, similarities
 from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
-from visformer.pictures.registry.options import Choice, Place, Text
+from visformer.pictures.registry.options import Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.places import HEAD, LAYER, STACK
 from visformer.pictures.registry.setting import Setting
@@ -35,7 +35,7 @@ def overview(setting: Setting, sides: Sides) -> Panel:
     if sides.matched:
         return similarities(setting, sides)
     part, kind = setting.part, setting.kind
-    values = head_differences(sides.first, sides.second, part, kind, by_source=sides.by_source)
+    values = head_differences(sides.first, sides.second, part, kind)
     return heads(
         sides.first.layers(part, kind),
         values,
@@ -58,8 +58,8 @@ def panels(setting: Setting, sides: Sides) -> list[Panel]:
         at = layers.index(setting["layer"]) * every.values.shape[1] + head
         layer, other = matches(sides.first, sides.second, stack)[0][at]
         other_path = f"{part}.{layer}.{kind}"
-    paths, numbers, by_source = (path, other_path), (head, other), sides.by_source
-    both = head_in_both(sides.first, sides.second, paths, numbers, by_source=by_source, gettext=setting.gettext)
+    paths, numbers = (path, other_path), (head, other)
+    both = head_in_both(sides.first, sides.second, paths, numbers, gettext=setting.gettext)
     return [replace(every, outlined=outlined), *both]
 
 
@@ -74,12 +74,6 @@ def _source(setting: Setting) -> str:
     return str(setting.patterns.meta.get("source") or "")
 
 
-def _target(setting: Setting) -> str:
-    """The text of the second box or, where it is empty, the model's own; the sentence, if there is none."""
-    meta = setting.patterns.meta
-    return str(meta.get("target") or meta.get("pair") or _source(setting))
-
-
 def _read(trace: Trace) -> str:
     """The texts that a pass read."""
     return " → ".join(str(text) for name in ("source", "target") if (text := trace.meta.get(name)))
@@ -88,11 +82,6 @@ def _read(trace: Trace) -> str:
 def _texts(setting: Setting) -> Sides:
     second = setting.source.read(setting["other_text"])
     return Sides(setting.patterns, second, (_read(setting.patterns), _read(second)))
-
-
-def _targets(setting: Setting) -> Sides:
-    first, second = setting.patterns, setting.source.read(_source(setting), setting["other_target"] or None)
-    return Sides(first, second, (_read(first), _read(second)), by_source=setting["align"] == "source")
 
 
 def _edited(setting: Setting) -> Sides:
@@ -134,11 +123,6 @@ def _changes_with(text: Callable[[Setting], str]) -> Callable[[Setting], int]:
     return lambda setting: zlib.crc32(text(setting).encode())
 
 
-def _aligns(setting: Setting) -> dict[str, str]:
-    has_source = "decoder.cross_attn" in setting.source.stacks
-    return {"source": N_("also by source word"), **_EQUAL} if has_source else _EQUAL
-
-
 def _others(setting: Setting) -> tuple[str, ...]:
     """The other models; of a model of which there is a second seed, that one first."""
     own = str(setting.patterns.meta.get("model"))
@@ -150,7 +134,6 @@ def _drawn(sides: Callable[[Setting], Sides]) -> Callable[[Setting], list[Panel]
     return lambda setting: panels(setting, sides(setting))
 
 
-_EQUAL: dict[str, str] = {"equal": N_("equal tokens only")}
 FOCUS = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD))
 """The same as the explorer's: links have them under the explorer's names."""
 
@@ -158,15 +141,6 @@ FOCUS = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD))
 OTHER_TEXT = Text(
     name="other_text", label=N_("Sentence B"), help="The second sentence; by default one word is changed.",
     default=lambda setting: one_word_changed(_source(setting)), per=_changes_with(_source),
-)
-OTHER_TARGET = Text(
-    name="other_target", label=N_("Target B"), per=_changes_with(_target),
-    help="A second target, continuation (decoders) or second sentence (encoders); by default one word is changed.",
-    default=lambda setting: one_word_changed(_target(setting)),
-)
-ALIGN = Choice(
-    name="align", label=N_("Partners"), values=_aligns,
-    help="Partners: equal tokens, and in a translator also different words of the same source word.",
 )
 OTHER_MODEL = Text(
     name="other_model", label=N_("Model B"), help="The name of another model.", among=_others,
@@ -187,11 +161,6 @@ SENTENCES = Picture(
     look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
     draw=_drawn(_texts),
 )
-TARGETS = Picture(
-    name="compare-targets", view="targets", title=N_("Targets"), needs=("*.pattern",),
-    look_for=N_("The same sentence with the target above (A) and another one (B). What does the changed word read?"),
-    options=(OTHER_TARGET, ALIGN, *FOCUS), draw=_drawn(_targets),
-)
 EDITED = Picture(
     name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",),
     options=(*carried.OPTIONS, *FOCUS),
@@ -203,22 +172,15 @@ MODELS = Picture(
     look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
     options=(OTHER_MODEL, *FOCUS), draw=_drawn(_models),
 )
-MATCHES = Picture(
-    name="matched-heads", view="matches", title=N_("All heads of two models"), needs=("*.pattern",), in_handouts=False,
-    look_for=N_("Every head of A with every head of B; the match of each is outlined. How many stand out?"),
-    options=(OTHER_MODEL, FOCUS[0]), draw=all_pairs,
-)
 MOMENTS = Picture(
     name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
     options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_drawn(_moments),
 )
-SIDES = {
-    SENTENCES.view: _texts, TARGETS.view: _targets, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments,
-}
-"""What two linked explorers show in a view; the other view is of all pairs of heads."""
+SIDES = {SENTENCES.view: _texts, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments}
+"""What the two linked explorers of a view show."""
 PAGE = Page(
     name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
-    views=(SENTENCES, TARGETS, EDITED, MODELS, MATCHES, MOMENTS),
+    views=(SENTENCES, EDITED, MODELS, MOMENTS),
 )
 # fmt: on

@@ -43,17 +43,6 @@ def encoding(n: int, d_model: int, base: float = 10000.0, *, tokens: Sequence[st
     return _by_position("position", "PE", table, _DIMENSION, rows=_places(n, tokens), limit=1.0)
 
 
-def outer_product(n: int, d_model: int, base: float = 10000.0) -> list[Panel]:
-    """Draw positions times frequencies = angles: a column (n, 1) times a row (1, d/2), broadcast to (n, d/2)."""
-    places, rates = np.arange(n, dtype=np.float64), formulas.frequencies(d_model, base)
-    one = Labels(("",))
-    return [
-        _by_position("k", N_("position"), places[:, None], columns=one),
-        _by_position("q", N_("frequency"), rates[None], _PAIR, rows=one, limit=1.0, before="×"),
-        _by_position("scores", N_("angle in radians"), np.outer(places, rates), _PAIR, before="="),
-    ]
-
-
 def of_model(trace: Trace, side: str) -> list[Panel]:
     """Draw the encoding that a model adds at each position, and the cosine similarity of all pairs of positions."""
     added = traced(trace, f"{side}.position", title="P")
@@ -290,11 +279,6 @@ MATRIX = Picture(
     ),
     options=_SIZES, draw=lambda setting: [encoding(*_table(setting), tokens=setting.source.tokens)],
 )
-ANGLES = Picture(
-    name="position-angles", view="angles", title=N_("Angles"), formula=True,
-    look_for=N_("One column times one row: every angle is a position times a frequency. Sine and cosine come after."),
-    options=_SIZES, draw=lambda setting: outer_product(*_table(setting)),
-)
 SIMILARITY = Picture(
     name="position-similarity", view="similarity", title=N_("Similarity"), formula=True,
     look_for=N_("The bands run along the diagonal: what counts is how far apart two positions are, not where."),
@@ -345,7 +329,7 @@ OWN = Picture(
 )
 PAGE = Page(
     name="positions", section="see", order=30, title=N_("Positions"),
-    views=(WAVES, MATRIX, ANGLES, SIMILARITY, ROTATION, CIRCLE, LEARNED, ROTARY, ROTARY_SCORE, ALIBI, KINDS,
+    views=(WAVES, MATRIX, SIMILARITY, ROTATION, CIRCLE, LEARNED, ROTARY, ROTARY_SCORE, ALIBI, KINDS,
            OWN),
     where="position",
 )

@@ -69,7 +69,7 @@ def pack_pair(
         message = pack(trace, gettext=gettext, lang=lang, start=start, file=file, focus=focus)
         parts.append((numbers.add(np.frombuffer(message, np.uint8)), len(message)))
     unions = {
-        side: token_partners(*traces, side, by_source=sides.by_source and side == "tgt").union
+        side: token_partners(*traces, side).union
         for side in ("src", "tgt")
         if all(trace.tokens.get(side) for trace in traces)
     }

@@ -5,13 +5,12 @@ import shutil
 import pytest
 
 from tests.analysis.atlas.test_file import changed
-from tests.app.pages.test_heads import explorer, picture
+from tests.app.pages.test_heads import explorer
 from tests.app.support import (
     address_of,
     button,
     call,
     captions,
-    choose,
     enter,
     open_page,
     shows_something,
@@ -112,16 +111,6 @@ def test_heads_are_filtered_by_role_range_and_token(new_app):
     assert count(app) == 0 and shows_something(app)
 
 
-def test_two_moments_are_side_by_side_with_their_difference(new_app):
-    app = new_app(page="measure/atlas", model="mini-gpt", atlas_view="two", atlas_statistic="previous")
-    assert [panel["title"] for panel in picture(app, "panels")["panels"]] == [
-        "A · Decoder", "B · Decoder", "B − A · Decoder"
-    ]  # fmt: skip
-    assert texts(app, "A: mini-gpt, over 2,000 texts; B: mini-gpt@6")
-    other = new_app(page="measure/atlas", atlas_view="two")
-    assert texts(other, "The models are of different shapes")
-
-
 def test_the_atlas_follows_the_model_and_says_where_there_is_none(new_app):
     app = new_app(page="measure/atlas", model="mini-gpt-2")
     assert app.selectbox(key="atlas_atlas_mini-gpt-2").value == "mini-gpt-2"
@@ -200,5 +189,3 @@ def test_an_operators_atlases_are_offered(new_app, own, tmp_path, monkeypatch):
 def test_the_page_needs_no_sentence(new_app):
     app = enter(new_app(), "")
     assert count(open_page(app, "measure/atlas")) == 72
-    choose(app, "atlas_view", "two")
-    assert shows_something(app)

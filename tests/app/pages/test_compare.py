@@ -114,15 +114,10 @@ def test_two_models_share_an_attention_whatever_was_selected(new_app, shown, sid
     app = new_app(page=PAGE, compare_view="models")
     assert [*sides(app).maps] == ["decoder.self_attn"]
     assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]
-    choose(app, "compare_view", "matches")
-    (switch,) = [group for group in app.get("button_group") if group.key == "head_stack"]
-    assert switch.options == ["Decoder"]
-    assert [panel.name for panel in shown(app)] == ["similarity"]
 
 
-@pytest.mark.parametrize("view", ["models", "matches"])
-def test_an_attention_that_the_other_model_lacks_comes_back_on_other_pages(new_app, view):
-    app = new_app(page=PAGE, compare_view=view, stack="cross", layer="2", head="3")
+def test_an_attention_that_the_other_model_lacks_comes_back_on_other_pages(new_app):
+    app = new_app(page=PAGE, compare_view="models", stack="cross", layer="2", head="3")
     assert address_of(app)["stack"] == "cross"
     open_page(app, "understand/head")
     place = {name: address_of(app).get(name) for name in ("stack", "layer", "head")}

@@ -13,10 +13,7 @@ from visformer.app.session import atlases
 from visformer.errors import DataError
 from visformer.system import limits
 
-VIEWS = (
-    {"atlas_view": "two"},
-    *({"atlas_view": "heads", "atlas_chart": chart} for chart in ("texts", "distance", "statistics")),
-)
+VIEWS = tuple({"atlas_chart": chart} for chart in ("texts", "distance", "statistics"))
 
 
 @pytest.fixture(scope="module")

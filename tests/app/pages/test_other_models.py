@@ -51,7 +51,7 @@ EXPLANATIONS = {
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
 """Family and page to the sentence about what the model lacks."""
-BEYOND = {"measure/compare": {"moments", "targets"}}
+BEYOND = {"measure/compare": {"moments"}}
 """What a translator without a history, whose translation is as long as can be, cannot show."""
 
 

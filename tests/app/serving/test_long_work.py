@@ -140,7 +140,6 @@ def test_a_model_in_a_folder_is_loaded_where_long_work_is_done(process, models, 
     assert there.info == vf.load(tmp_path).info and there.tokenize("I went") == model.tokenize("I went")
     trace = bench.trace("I went", "我 去")
     assert trace.tokens == model.trace("I went", "我 去").tokens
-    assert bench.untrained("I went", "我 去", norm="pre", record=("*.pattern",)).tokens == trace.tokens
 
 
 def test_the_process_has_a_low_priority_and_computes_the_same(process, monkeypatch):

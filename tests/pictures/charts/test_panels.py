@@ -26,9 +26,9 @@ def test_a_heatmap_has_values_scale_and_labels_of_its_panel():
 
 
 def test_several_panels_are_one_figure():
-    figure = vf.figures.matrix(*positions.outer_product(4, 6), theme="dark")
-    assert len(figure.data) == 3
-    assert [a.text for a in figure.layout.annotations] == ["position", "× frequency", "= angle in radians"]
+    figure = vf.figures.matrix(*positions.rotation(3, 2, pair=1, d_model=8), theme="dark")
+    assert len(figure.data) == 4
+    assert [a.text for a in figure.layout.annotations] == ["R(2)", "× PE(3)", "= R(2) · PE(3)", "≈ PE(5)"]
 
 
 def test_waves_have_the_encoding_of_their_dimensions_and_wavelengths_in_the_legend():

@@ -1,4 +1,4 @@
-"""The views of the atlas page: all heads, one of them with its examples, two atlases; and a visitor's own file."""
+"""The views of the atlas page: all heads, one of them with its examples; and a visitor's own file."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,22 +17,17 @@ from visformer.app.session.url_state import EXPLORER, State
 from visformer.app.widgets import controls, url_widgets
 from visformer.errors import N_, DataError, VisformerError
 from visformer.i18n import paragraph
-from visformer.panel import one_by_one
 from visformer.pictures.atlas import (
     ABOUT,
     ATLAS,
     CHART,
     HEAD,
     HEADS,
-    OTHER_ATLAS,
     STATISTIC,
     STATISTICS,
-    TWO,
-    alike,
     shown,
 )
 from visformer.pictures.heads import place_of
-from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.system import limits
 from visformer.trace.stacks import STACKS
@@ -63,21 +58,18 @@ _NO_MODEL = N_(
 _OTHER_WEIGHTS = N_("This atlas is of other weights than the {model} here: what an example opens may differ from it.")
 
 
-def setting_of(view: View) -> Setting:
-    """Return the setting of a view, with the atlas that is chosen; the head is the selection of all pages."""
-    setting = controls.setting_of(view, None)
+def setting_of() -> Setting:
+    """Return the setting of the page, with the atlas that is chosen; the head is the selection of all pages."""
+    setting = controls.setting_of(HEADS, None)
     setting.source = replace(setting.source, atlas=atlases.atlas, atlases=atlases.names())
     with st.container(horizontal=True, vertical_alignment="bottom"):
         url_widgets.draw(ATLAS, setting, PAGE, width=210, format_func=_name)
-        if view is TWO:
-            url_widgets.draw(OTHER_ATLAS, setting, PAGE, width=210, format_func=_name)
         setting.source.atlas(setting["atlas"])  # says why it cannot be read
         url_widgets.draw(STATISTIC, setting, PAGE, width=210)
-        if view is HEADS:
-            for name in ("role", "token"):
-                url_widgets.draw(HEADS.option(name), setting, PAGE, width=200)
-            for name in ("at_least", "at_most"):
-                url_widgets.draw(HEADS.option(name), setting, PAGE, width=150, format="%.3f")
+        for name in ("role", "token"):
+            url_widgets.draw(HEADS.option(name), setting, PAGE, width=200)
+        for name in ("at_least", "at_most"):
+            url_widgets.draw(HEADS.option(name), setting, PAGE, width=150, format="%.3f")
         _upload()
     for name, value in zip(("stack", "layer", "head"), _place(setting.source.atlas(setting["atlas"])), strict=True):
         setting[name] = value
@@ -274,34 +266,6 @@ def _opened(row: Any, place: Place, model: str) -> State:
     named = "" if model == offered()[0] else model
     common = address.common()
     return replace(common, page=EXPLORER, model=named, text=row.text, target=second, selection=chosen)
-
-
-def two(setting: Setting) -> None:
-    """Draw two atlases side by side, and the heads of the second that are like the selected one."""
-    _ = boxes.gettext()
-    one, other = (setting.source.atlas(setting[name]) for name in ("atlas", "other_atlas"))
-    columns: Any = TWO.draw(setting)
-    panels = one_by_one(columns)
-    controls.draw(columns, key="atlas_two", share=0.9, on_click=partial(_focus, panels))
-    said = _("A: {a}, over {texts_a} texts; B: {b}, over {texts_b}. {about}")
-    told = said.format(
-        a=one.about["model"],
-        b=other.about["model"],
-        texts_a=f"{int(one.heads['texts'].max()):,}",
-        texts_b=f"{int(other.heads['texts'].max()):,}",
-        about=_(ABOUT[setting["statistic"]]),
-    )
-    st.text(told)
-    if not alike(one, other):
-        st.text(_("The models are of different shapes, so there is no difference of each head."))
-    place = (setting["stack"], setting["layer"], setting["head"])
-    st.header(_place_name(place), anchor=False)
-    found = similar_heads(one, *place, other=other)
-    if len(found):
-        _similar(_("Heads of B like it"), found)
-    else:
-        st.text(_("B has no attention of this kind."))
-    st.caption(_(_LIMIT))
 
 
 # A file of one's own --------------------------------------------------------------------------------------------------

@@ -1,33 +1,11 @@
-"""Views of the block page: the residual stream with either norm, and the parts of a block as a table."""
-
-from dataclasses import replace
+"""A view of the block page: the parts of a block as a table."""
 
 import pandas as pd
-import streamlit as st
 
 from visformer.app.session import boxes
-from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls, tables, unavailable
-from visformer.errors import N_, VisformerError
-from visformer.pictures.block import NORMS, RECORD, UNTRAINED, WHO_TALKS, Stack, who_talks
-from visformer.pictures.registry.setting import Setting
-
-
-def norms(setting: Setting) -> None:
-    """Draw the length of the vectors in this model, and untrained with post-norm and with pre-norm.
-
-    Untrained models have this one's sizes, which only a model of ours can have; another model's stream is drawn alone.
-    """
-    _ = boxes.gettext()
-    make = setting.source.untrained
-    assert make is not None  # it is set wherever there is a Trace
-    try:
-        for norm in UNTRAINED:
-            make(norm, RECORD)
-    except VisformerError as error:
-        st.info(plain(error.localized(_)))
-        setting.source = replace(setting.source, untrained=None)
-    controls.draw(NORMS.draw(setting), key="block_norms")
+from visformer.errors import N_
+from visformer.pictures.block import RECORD, WHO_TALKS, Stack, who_talks
 
 
 def measured(stack: Stack) -> None:

@@ -7,15 +7,13 @@ import streamlit as st
 
 from visformer.app.edits import current, editing
 from visformer.app.session import address, boxes, run, selection, visit
-from visformer.app.widgets import component, controls, downloads, pick, url_widgets
-from visformer.pictures.compare import ALIGN, EDITED, FOCUS, MATCHES, MODELS, PAGE, SIDES, mapped, panels
+from visformer.app.widgets import component, controls, downloads, url_widgets
+from visformer.pictures.compare import EDITED, FOCUS, MODELS, PAGE, SIDES, mapped, panels
 from visformer.pictures.comparing import carried
-from visformer.pictures.registry.options import resolved
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
 
-_SHARE = 1.2  # of the window's height: all pairs of heads need it
 _MASKS = ("*.pattern", "*.mask")
 
 
@@ -24,21 +22,15 @@ def boxes_of(picture: Picture, setting: Setting) -> None:
     focus = {option.name for option in FOCUS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for option in picture.options:
-            if option is ALIGN and len(resolved(ALIGN.values, setting)) == 1:
-                setting[ALIGN.name] = ALIGN.start(setting)
-            elif option in carried.OPTIONS[1:] and setting[carried.PATCH.name] == carried.NOTHING:
+            if option in carried.OPTIONS[1:] and setting[carried.PATCH.name] == carried.NOTHING:
                 setting[option.name] = option.start(setting)
             elif option.name not in focus:
                 url_widgets.draw(option, setting, PAGE.name)
-    if picture in (MODELS, MATCHES):
+    if picture is MODELS:
         _in_common(setting)
     if picture is EDITED:
         _edits(setting)
-    if picture is MATCHES:
-        pick.selected_stack(setting)
-        selection.START.set(selection.chosen())  # the explorers of the other views start there
-    else:
-        _take_selection(setting)
+    _take_selection(setting)
 
 
 def _take_selection(setting: Setting) -> None:
@@ -74,16 +66,13 @@ def _edits(setting: Setting) -> None:
 
 
 def show(picture: Picture, setting: Setting) -> None:
-    """Draw both explorers, linked, or all pairs of heads."""
+    """Draw both explorers, linked."""
     _, key = boxes.gettext(), f"compare_{picture.view}"
-    if picture is MATCHES:
-        controls.draw(picture.draw(setting), key=key, share=_SHARE)
-    else:
-        sides = mapped(setting, SIDES[picture.view](setting))
-        start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
-        component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
-        # In files, which nobody can point at, the head of both and its difference.
-        run.current().exports.extend([("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)])
+    sides = mapped(setting, SIDES[picture.view](setting))
+    start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
+    component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=_select)
+    # In files, which nobody can point at, the head of both and its difference.
+    run.current().exports.extend([("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)])
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 

@@ -82,10 +82,6 @@ class Named:
         """See :class:`visformer.adapters.base.TracedModel`."""
         return self._run(_call, "translate", *given, **named)  # type: ignore[no-any-return]
 
-    def untrained(self, *given: Any, **named: Any) -> "Trace":
-        """Trace an untrained model of the same sizes; ``norm``: "post" or "pre"."""
-        return self._run(_untrained, *given, **named)  # type: ignore[no-any-return]
-
     def analyse(self, work: Callable[[Any], _R]) -> _R:
         """Call a function that can be pickled with the model."""
         return self._run(_analyse, work)  # type: ignore[no-any-return]
@@ -129,12 +125,6 @@ def _call(name: str, method: str, *given: Any, **named: Any) -> Any:
 
 def _analyse(name: str, work: Callable[[Any], _R]) -> _R:
     return work(model(name))
-
-
-def _untrained(name: str, *given: Any, norm: str, **named: Any) -> "Trace":
-    from visformer.adapters.load import untrained
-
-    return untrained(model(name), norm=norm).trace(*given, **named)
 
 
 def spoken(source: str) -> str:

@@ -357,20 +357,6 @@ class Workbench:
             return blocks
         return self._shipped
 
-    def untrained(self, source: str, target: str, *, norm: str, record: Sequence[str]) -> "Trace":
-        """Return the Trace of a pair in an untrained model of the same sizes; errors as for :meth:`trace`."""
-        model = self.loaded()
-
-        def make(runner: Any) -> "Trace":
-            if isinstance(runner, Named):
-                return runner.untrained(source, target, norm=norm, record=tuple(record))
-            from visformer.adapters.load import untrained
-
-            return untrained(model, norm=norm).trace(source, target, record=tuple(record))
-
-        key = (source, target, tuple(record), f"untrained {norm}")
-        return self._cached(key, (source, target), make)
-
 
 def _analyse(
     analysis: Callable[..., Any], source: str, target: str | None, settings: Mapping[str, Any], model: Any

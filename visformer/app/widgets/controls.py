@@ -188,9 +188,6 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         is_recorded = all(any(fnmatchcase(name, glob) for glob in (*PATTERNS, *recorded)) for name in needs)
         return trace if is_recorded else current_trace(needs)
 
-    def untrained(norm: str, needs: tuple[str, ...]) -> "Trace":
-        return bench().untrained(boxes.source(), str(trace.meta["target"]), norm=norm, record=needs)
-
     def measure(analysis: Callable[..., Any], **settings: Any) -> Any:
         return bench().measured(analysis, boxes.source(), boxes.target(), **settings)
 
@@ -201,7 +198,6 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         measure=measure,
         models=tuple(map(label, offered())),
         moments=lambda: figures_of(boxes.model() or MODEL),
-        untrained=untrained,
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
         tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
         **common,

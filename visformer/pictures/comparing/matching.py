@@ -7,7 +7,7 @@ import numpy as np
 from visformer.adapters.bundled import GPT, GPT_2
 from visformer.analysis.comparing import head_similarity, match_heads
 from visformer.errors import N_, BudgetError, TraceError
-from visformer.panel import Labels, Panel
+from visformer.panel import Panel
 from visformer.pictures.comparing.sides import Sides, heads
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
@@ -35,30 +35,6 @@ def similarities(setting: Setting, sides: Sides) -> Panel:
         limit=1.0,
         note=" ".join(_told(setting, table)),
     )
-
-
-def all_pairs(setting: Setting) -> list[Panel]:
-    """Draw the similarity of all heads of A to all of B; the match of each is outlined."""
-    first, second = both(setting)
-    part, kind = setting.part, setting.kind
-    similarity = head_similarity(first, second, part, kind)
-    ones, others = (
-        [f"{layer + 1}.{head + 1}" for layer in trace.layers(part, kind) for head in range(n)]
-        for trace, n in ((first, similarity.shape[1]), (second, similarity.shape[3]))
-    )
-    values = similarity.reshape(len(ones), len(others))
-    panel = Panel(
-        name="similarity",
-        title=N_("similarity of all pairs"),
-        values=values,
-        rows=Labels(tuple(ones), N_("A: layer.head")),
-        columns=Labels(tuple(others), N_("B: layer.head")),
-        scale="unsigned",
-        limit=1.0,
-        outlined=values == values.max(axis=1, keepdims=True),
-        note=" ".join(_told(setting, match_heads(first, second, part, kind))),
-    )
-    return [panel]
 
 
 def both(setting: Setting) -> tuple[Trace, Trace]:

@@ -30,10 +30,6 @@ _PARTNERS = N_(
     "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different tokens in the same "
     "place, A / B: {replaced}. What only A or only B has is empty."
 )
-_BY_SOURCE = N_(
-    "Rows with a partner: {rows} of {all_rows}, columns: {columns} of {all_columns}. Different words of the same "
-    "source word, A / B: {replaced}. What only A or only B has is empty."
-)
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,6 @@ class Sides:
         first: A.
         second: B.
         titles: what each is, in the visitor's language.
-        by_source: see :func:`visformer.analysis.token_partners`.
         matched: whether they are of two models, whose heads are matched by their patterns.
         note: what else is to be said.
         maps: a number of each head, by attention.
@@ -53,7 +48,6 @@ class Sides:
     first: Trace
     second: Trace
     titles: tuple[str, str]
-    by_source: bool = False
     matched: bool = False
     note: str = ""
     maps: Mapping[str, Panel] = field(default_factory=dict)
@@ -87,7 +81,6 @@ def head_in_both(
     paths: tuple[str, str],
     numbers: tuple[int, int],
     *,
-    by_source: bool = False,
     gettext: Gettext = str,
 ) -> list[Panel]:
     """Draw a head's pattern in two passes, and B - A, whose rows and columns are the tokens of both.
@@ -97,11 +90,10 @@ def head_in_both(
         second: B.
         paths: of the attention in A and in B.
         numbers: of the head in A and in B.
-        by_source: see :func:`visformer.analysis.token_partners`.
         gettext: translates titles and the note.
     """
     part, _layer, kind = paths[0].split(".")
-    rows, columns = partners_of(first, second, part, kind, by_source=by_source)  # type: ignore[arg-type]
+    rows, columns = partners_of(first, second, part, kind)  # type: ignore[arg-type]
     titled = gettext(N_("{side}: layer {layer}, head {head}"))
     a, b = (
         traced(
@@ -122,13 +114,13 @@ def head_in_both(
         for side in (0, 1)
     )
     values[np.ix_(*shared)] = b.values[in_b] - a.values[in_a]
-    said = gettext(_BY_SOURCE if by_source else _PARTNERS)
+    said = gettext(_PARTNERS)
     note = said.format(
         rows=len(rows.pairs),
         all_rows=len(rows.union),
         columns=len(columns.pairs),
         all_columns=len(columns.union),
-        replaced=len(rows.replaced or rows.aligned),
+        replaced=len(rows.replaced),
     )
     difference = Panel(
         name="difference",

@@ -41,8 +41,6 @@ class Source:
         measure: calls an analysis, a function of a module, with the model, the sentence, its target, and keywords.
         atlas: returns an atlas by its name: of a bundled one, or its path; a page has names of its own.
         atlases: the names that a page offers; none: those of the bundled ones.
-        untrained: takes "post" or "pre" and globs, and returns a Trace of the sentence pair by an untrained model;
-            None: there is no such model.
         stacks: the attentions that the model has, such as "decoder.cross_attn".
         d_model: the model's width.
         tokens: the tokens at the first positions.
@@ -59,7 +57,6 @@ class Source:
     measure: Callable[..., Any] = _needs_model
     atlas: "Callable[[str], Atlas]" = _read_atlas
     atlases: tuple[str, ...] = ()
-    untrained: Callable[[str, tuple[str, ...]], "Trace"] | None = _needs_model
     stacks: tuple[str, ...] = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
     d_model: int = 64
     tokens: tuple[str, ...] = ()
