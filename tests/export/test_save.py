@@ -81,7 +81,8 @@ def test_text_is_in_the_requested_language(tmp_path):
         return (tmp_path / "x.svg").read_text()
 
     assert saved(lang="zh") == saved(lang="zh", gettext=translations("zh").gettext) != saved() == saved(lang="en")
-    assert ">角度（弧度）</text>" in vf.export.panels_svg(positions.rotary_angles(2, 2), gettext=translations("zh").gettext)
+    angles = positions.rotary_angles(2, 2)
+    assert ">角度（弧度）</text>" in vf.export.panels_svg(angles, gettext=translations("zh").gettext)
     with pytest.raises(VisformerError, match="lang is 'fr'; it can be en, zh"):
         saved(lang="fr")
 
