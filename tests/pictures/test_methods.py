@@ -9,6 +9,7 @@ import visformer as vf
 from tests.kinds import model_of
 from visformer import analysis
 from visformer.analysis import METHODS
+from visformer.errors import VisformerError
 from visformer.pictures.effects import METHODS as PICTURE
 from visformer.pictures.experiments import methods
 
@@ -17,8 +18,8 @@ CROSS, DECODER, ENCODER = "decoder.cross_attn", "decoder.self_attn", "encoder.se
 OF_TRACE = [name for name, method in METHODS.items() if method.of != "model"]
 
 
-def drawn(kind, stack):
-    return PICTURE.make(vf.figures.source_of(model_of(kind), TEXT), {"stack": stack})
+def drawn(kind, stack, method):
+    return PICTURE.make(vf.figures.source_of(model_of(kind), TEXT), {"stack": stack, "method": method})
 
 
 @pytest.mark.parametrize(
@@ -32,34 +33,31 @@ def drawn(kind, stack):
         pytest.param("gpt2", DECODER, "decoder", [*METHODS], marks=pytest.mark.full),
     ],
 )
-def test_panels_are_what_the_methods_give(kind, stack, where, names):
+def test_a_picture_is_what_the_method_gives(kind, stack, where, names):
     model = model_of(kind)
-    panels = [panel for panel in drawn(kind, stack) if panel.name != "shares"]
-    assert [panel.name for panel in panels] == names
-    for panel in panels:
-        method = METHODS[panel.name]
-        found = analysis.attribution(
-            model, TEXT, method=panel.name, stack=where if method.of != "model" else "total"
-        ).value
-        wanted = found / found.sum(axis=1, keepdims=True) if panel.name == "norm" else found
+    assert [*methods.allowed(PICTURE.setting(vf.figures.source_of(model, TEXT), {"stack": stack}))] == names
+    for name in names:
+        panel, *_shares = drawn(kind, stack, name)
+        method = METHODS[name]
+        found = analysis.attribution(model, TEXT, method=name, stack=where if method.of != "model" else "total").value
+        wanted = found / found.sum(axis=1, keepdims=True) if name == "norm" else found
         np.testing.assert_allclose(panel.values, wanted, atol=1e-5)
-        assert panel.note.startswith(f"{methods.FORMULAS[panel.name]}. ")
+        assert panel.note.startswith(f"{methods.FORMULAS[name]}. ")
         assert f"{method.about} {method.limit}" in panel.note, "its paper, and what it cannot say"
         assert (panel.scale == "signed") == method.signed
 
 
 def test_source_and_prefix_share_each_word():
-    *_, shares = drawn("en-zh", CROSS)
+    _panel, shares = drawn("en-zh", CROSS, "alti+")
     assert shares.columns.texts == ("source", "prefix")
     np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=1e-5)
     assert shares.rows.after == model_of("en-zh").trace(TEXT).tokens["next"], "each row names what it predicts"
 
 
-def test_what_a_family_does_not_allow_is_left_out_with_its_reason():
-    panels = drawn("gptj", DECODER)  # attention beside feed-forward
-    assert {"alti", "alti+"}.isdisjoint(panel.name for panel in panels)
-    assert "alti: " in panels[0].note
-    assert "alti+: " in panels[0].note
+def test_what_a_family_does_not_allow_is_refused_with_its_reason():
+    for method in ("alti", "alti+"):
+        with pytest.raises(VisformerError, match="its parts are not known to sum to its output"):
+            drawn("gptj", DECODER, method)  # attention beside feed-forward
 
 
 @pytest.mark.parametrize("to", ["zh", "en"])

@@ -2,7 +2,7 @@
 
 from visformer.errors import N_
 from visformer.pictures.experiments.layers import logit_lens, parts
-from visformer.pictures.experiments.methods import RECORD, methods
+from visformer.pictures.experiments.methods import RECORD, allowed, methods
 from visformer.pictures.experiments.patched import pair_labels, pairs, patched
 from visformer.pictures.experiments.shuffled import rows_of, shuffled
 from visformer.pictures.experiments.weights import weights
@@ -43,6 +43,10 @@ ROW = Place(
     among=lambda setting: range(len(_rows(setting))), tokens=_rows,
     default=lambda setting: max(0, len(_rows(setting)) - 1), per=lambda setting: len(_rows(setting)),
 )
+METHOD = Choice(
+    name="method", label=N_("Method"), help="What is computed: see vf.analysis.attribution.", values=allowed,
+    widget="selectbox", spell=lambda name: name.replace(" ", "-"), per=lambda setting: len(allowed(setting)),
+)
 EFFECTS = Picture(
     name="weight-effects", view="weights", title=N_("Weights"), needs=("*.pattern",), options=(*SELECTED[:3], HOW),
     look_for=N_("Left: where the head reads. Right: what each weight does, removed alone. Others may stand in for it."),
@@ -55,7 +59,7 @@ SHUFFLED = Picture(
     draw=shuffled, in_handouts=False,
 )
 METHODS = Picture(
-    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(STACK,), draw=methods,
+    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(STACK, METHOD), draw=methods,
     in_handouts=False,
     look_for=N_("What does a row take from each token? The methods agree only in part, and none is the truth."),
 )

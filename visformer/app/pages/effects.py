@@ -17,7 +17,7 @@ from visformer.app.widgets import controls, pick, tables, unavailable, url_widge
 from visformer.errors import N_, VisformerError
 from visformer.pictures.compare import PAGE as COMPARE
 from visformer.pictures.effects import EFFECTS, LENS, METHODS, PARTS, PATCHING, SHUFFLED
-from visformer.pictures.experiments import methods as side_by_side
+from visformer.pictures.experiments import methods as attributions
 from visformer.pictures.experiments import patched
 from visformer.pictures.experiments import shuffled as shuffling
 from visformer.pictures.experiments.weights import told
@@ -129,12 +129,14 @@ def shuffled(trace: Trace, bar: Any) -> None:
 
 
 def methods(trace: Trace, bar: Any) -> None:
-    """Draw what each row takes from each token by every method and, of the translator, how well they do."""
+    """Draw what each row takes from each token by a method and, of the translator, how well all of them do."""
     setting = controls.setting_of(METHODS, trace)
-    with bar:
+    with bar, st.container(horizontal=True, vertical_alignment="bottom"):
         pick.selected_stack(setting)
+        url_widgets.draw(METHODS.option("method"), setting, "effects", width=320)
     tokens = [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
-    shown = _measured(trace, sum(tokens) + 2 * _BACK * tokens[-1], setting, lambda: METHODS.draw(setting))
+    runs = sum(tokens) + _BACK * tokens[-1] if attributions.runs_model(setting) else 1
+    shown = _measured(trace, runs, setting, lambda: METHODS.draw(setting))
     if shown is None:
         return
     controls.draw(shown, key="effects_methods")
@@ -146,16 +148,16 @@ def _compared(to: str) -> None:
     """Draw how the methods do, and say that none is best by every measure."""
     import pandas as pd  # the first picture does without
 
-    _, (sizes, found) = boxes.gettext(), side_by_side.measures(to)
-    names = side_by_side.TITLES | {"random": N_("a random order")}
+    _, (sizes, found) = boxes.gettext(), attributions.measures(to)
+    names = attributions.TITLES | {"random": N_("a random order")}
     said = _(
         "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
         "each with its interval (0.95)"
     )
     title = said.format(hand=plain(sizes["by hand"]), grammar=plain(sizes["grammar"]))
     rows = [
-        {_("method"): _(names[one.method]).format(layer=_("the last"))}
-        | {_(label): _interval(one.values.get(name)) for name, label in side_by_side.MEASURES.items()}
+        {_("method"): _(names[one.method])}
+        | {_(label): _interval(one.values.get(name)) for name, label in attributions.MEASURES.items()}
         for one in found
     ]
     st.caption(title)
@@ -171,14 +173,14 @@ def _compared(to: str) -> None:
     )
 
 
-def _best(found: "list[side_by_side.Measure]") -> str:
+def _best(found: "list[attributions.Measure]") -> str:
     """Say which method is best by each measure, apart from hiding tokens, which wins by construction."""
     _, among = boxes.gettext(), [one for one in found if one.method != "masking"]
 
     def named(measure: str, sign: int) -> str:
         having = [one for one in among if measure in one.values]
         best = min(having, key=lambda one: sign * one.values[measure][0])
-        return _(side_by_side.TITLES[best.method]).format(layer=_("the last"))
+        return _(attributions.TITLES[best.method])
 
     said = _(
         "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "

@@ -1,4 +1,4 @@
-"""Methods side by side: what each row takes from each token, by each method of ``vf.analysis`` that a model allows."""
+"""What each row takes from each token, by each method of ``vf.analysis``; and how the methods do."""
 
 import json
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
 from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_
 from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
 from visformer.pictures.registry.setting import Setting
@@ -22,10 +22,10 @@ RECORD = (
 )
 """Globs over the tensors and weights that these pictures need."""
 
-TITLES = {
-    "raw": N_("weights, mean of the heads of layer {layer}"),
-    "norm": N_("weights × values, layer {layer}"),
-    "alti": N_("ALTI, layer {layer}"),
+TITLES: dict[str, str] = {
+    "raw": N_("weights, mean of the heads of the last layer"),
+    "norm": N_("weights × values, last layer"),
+    "alti": N_("ALTI, last layer"),
     "rollout": N_("rollout, all layers"),
     "alti+": N_("ALTI+, all layers"),
     "attention x gradient": N_("attention × gradient, all layers"),
@@ -46,34 +46,39 @@ _SHARES = (N_("source"), N_("prefix"))
 _SIDES: tuple[Where, ...] = ("cross", "decoder")
 
 
+def allowed(setting: Setting) -> dict[str, str]:
+    """Return the methods that say something of the rows of this attention, with what they are called."""
+    if "stack" not in setting:  # on the command line, before there is a sentence
+        return TITLES
+    trace, where = setting.patterns, _where(setting)
+    return {name: TITLES[name] for name, one in METHODS.items() if one.of != "model" or _explains(trace, where)}
+
+
 def methods(setting: Setting) -> list[Panel]:
-    """Draw what each row takes from each token, each method on a scale of its own; those of one layer: the last.
+    """Draw what each row takes from each token, by one method; of one layer: the last. ALTI+ has shares beside it.
 
     Args:
         setting: its "stack" says whose rows take from whom; its Trace holds :data:`RECORD`, as far as the model has it.
 
-    Returns:
-        A panel for each method, and the share of the source in each word; a method that this family does not allow is
-        left out, and the first panel says why.
+    Raises:
+        VisformerError: the model's family does not allow the method, such as by norms in other places.
     """
-    trace, gettext = setting.trace, setting.gettext
-    where: Any = "cross" if setting.kind == "cross_attn" else setting.part
-    panels, reasons = [], []
-    for name, method in METHODS.items():
-        try:
-            if method.of != "model":
-                found = attribution_of(trace, method=name, stack=where)
-            elif _explains(trace, where):
-                found = setting.source.measure(attribution, method=name, stack="total")
-            else:
-                continue
-            panels.append(_drawn(setting, found, where))
-        except VisformerError as error:  # such as norms elsewhere, or passes that cannot be changed
-            reasons.append(f"{name}: {error.localized(gettext)}")
-    if where == "cross" and any(panel.name == "alti+" for panel in panels):
-        panels.append(_source_share(setting))
-    first, *others = panels
-    return [replace(first, note=" ".join([first.note, *reasons])), *others]
+    name, where = setting["method"], _where(setting)
+    if runs_model(setting):
+        found = setting.source.measure(attribution, method=name, stack="total")
+    else:
+        found = attribution_of(setting.trace, method=name, stack=where)
+    panels = [_drawn(setting, found, where)]
+    return [*panels, _source_share(setting)] if name == "alti+" and where == "cross" else panels
+
+
+def runs_model(setting: Setting) -> bool:
+    """Whether the method runs the model itself, several times."""
+    return METHODS[setting["method"]].of == "model"
+
+
+def _where(setting: Setting) -> Any:
+    return "cross" if setting.kind == "cross_attn" else setting.part
 
 
 def _explains(trace: Any, where: str) -> bool:
@@ -90,11 +95,10 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
         texts = (*columns.texts, gettext(N_("residual stream")))
         columns = Labels(texts, columns.title, places=True, special=(*columns.special, True))
     is_share = method.of != "model"
-    layer = None if found.layer is None else found.layer + 1
     return Panel(
         name=method.name,
         symbol="pattern",
-        title=gettext(TITLES[method.name]).format(layer=layer),
+        title=gettext(TITLES[method.name]),
         values=values.astype(np.float32),
         rows=_rows(trace, where),
         columns=columns,
