@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import visformer as vf
+from visformer.app.session import url_state
 from visformer.errors import LinkError, VisformerError
-from visformer.pictures.registry.options import OptionError
+from visformer.pictures.registry.options import Choice, OptionError, resolved
 from visformer.pictures.registry.picture import pages, picture, pictures
 from visformer.pictures.registry.setting import Setting, Source
 
@@ -41,6 +42,10 @@ def test_the_defaults_of_options_are_valid_and_restored_from_a_link(source, name
         if not (option.name == "scaled" or option.page_only):
             assert option.read(option.write(value), setting) == value
         setting[option.name] = value
+        for each in resolved(option.values, setting) if isinstance(option, Choice) else ():
+            written = option.write(each)
+            assert option.read(written, setting) == each
+            assert not url_state.read({f"page_{option.name}": written})[1], "a link may hold it"
 
 
 def test_errors_name_the_invalid_value_and_the_valid_ones(trace):
