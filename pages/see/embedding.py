@@ -1,23 +1,87 @@
-"""Embedding + position: each token's embedding, its positional encoding, and the sum that enters the first layer."""
+"""Embedding + position: letters to tokens and their ids; a row of the table for each, its position, and the sum."""
 
 import pandas as pd
 import streamlit as st
 
 from visformer import i18n
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, downloads, formula_box, unavailable, url_widgets
-from visformer.errors import N_
+from visformer.app.widgets import controls, downloads, formula_box, tables, unavailable, url_widgets
+from visformer.errors import N_, VisformerError
 from visformer.pictures import embedding
-from visformer.pictures.embedding import FIRST, SCALED, SECOND, SIDE, SUMS
+from visformer.pictures.embedding import FIRST, LETTERS, PAGE, SCALED, SECOND, SIDE, SUMS
+from visformer.pictures.style.theme import visible
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
 TERMS = {"embed": r"\sym{embed}{E}_{token}", "segment": r"\sym{out}{S}_{type}", "position": r"\sym{position}{PE}_{pos}"}
 CODE = (("model/embedding.py", "Embedding.forward"),)
+TOKENS = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{input}{t_i} < \sym{k}{|V|}"
+TOKENIZER = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))
 SIDES = {"src": N_("Source"), "tgt": N_("Target")}
+MERGES = "BPE"
+RULES = {
+    "WordPiece": N_(
+        "This vocabulary has no merges (WordPiece): each word is cut, from the left, into the longest pieces "
+        "in the vocabulary."
+    ),
+    "Unigram": N_(
+        "This vocabulary has no merges (Unigram): each piece has a probability, and the most likely way to cut "
+        "the text is used."
+    ),
+    "WordLevel": N_(
+        "This vocabulary has no merges: it holds whole words, and replaces every other word with the same "
+        "special token."
+    ),
+}
+NO_RULE = N_("This tokenizer does not show its merges, if it has any. This is how your words were cut.")
 
 _ = boxes.gettext()
 trace = controls.current_trace(embedding.RECORD)
+
+
+def draw_letters(side):
+    controls.look_for(_(LETTERS.look_for), words)
+    with maths:
+        formula_box.formula(TOKENS, section="5.1", code=TOKENIZER)
+    left, right = st.columns(2, gap="large")
+    with left:
+        title = _("The tokens and their ids")
+        st.header(title, anchor=False)
+        rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in embedding.rows(trace, side)]
+        table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
+        st.caption(_(embedding.ORDINARY))
+        tables.draw(table, title=title, height="content")
+    with right:
+        try:
+            how(controls.bench().loaded(boxes.source()).text, side)
+        except VisformerError as error:
+            st.text(error.localized(_))
+
+
+def how(text, side):
+    """Draw the merges of a text, or the tokenizer's rule and how it split each word, below their title."""
+    merges = text.scheme == MERGES
+    title = _("How letters are merged") if merges else _("How words are cut")
+    st.header(title, anchor=False)
+    if not merges:
+        st.caption(_(RULES.get(text.scheme, NO_RULE)))
+        if cut := embedding.cuts(trace, side):
+            table = pd.DataFrame({_("word"): ["".join(parts) for parts in cut], _("parts"): joined(cut, " · ")})
+            tables.draw(table, title=title, height="content")
+        return
+    said = _("The vocabulary has {n} tokens; merges learned earlier are applied first.")
+    st.caption(said.format(n=len(text)))
+    option = embedding.piece_of(text, embedding.text_of(trace, side))
+    if option is None:
+        st.text(_("Every piece of this text is a single character: there is nothing to merge."))
+        return
+    steps = text.merging(url_widgets.draw(option, url_widgets.nothing(), "embedding"))
+    merged = {_("parts"): joined(steps, " · "), _("merged"): joined(embedding.merges(steps), " + ")}
+    tables.draw(pd.DataFrame({_("merge"): range(len(steps)), **merged}), title=title, height="content")
+
+
+def joined(rows, between):
+    return [between.join(map(visible, row)) for row in rows]
 
 
 def draw_sums(side):
@@ -67,9 +131,12 @@ if trace is not None:
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     bar = words.container(horizontal=True, vertical_alignment="center")
     with bar:
+        view = PAGE.view(controls.view(_("View"), PAGE.titles, key="embedding_view"))
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
     setting = controls.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
-    if unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
+    if view is LETTERS:
+        draw_letters(side)
+    elif unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:
         draw_sums(side)

@@ -14,9 +14,6 @@ from visformer.app.session.url_state import EXPLORER
 from visformer.pictures.positions import OWN
 from visformer.pictures.registry.picture import Page, pages
 
-SIDES = ["src", "tgt"]
-"""The options of the switch on pages that show one side of a sentence and declare no views."""
-
 
 def path_of(page: Page) -> str:
     """Return the path of a page's script in ``pages/``, without its extension."""
@@ -24,8 +21,6 @@ def path_of(page: Page) -> str:
 
 
 def _switch(page: Page) -> tuple[str, list[str]]:
-    if page.name in ("tokens", "embedding"):
-        return f"{page.name}_side", SIDES
     return f"{page.name}_view", [name for name in page.titles if name != OWN.view]  # OWN needs a model that learns them
 
 

@@ -206,7 +206,7 @@ def test_the_picture_that_the_keyboard_is_in_has_a_visible_frame(open_app, schem
 @pytest.mark.full
 def test_the_toolbar_of_a_table_covers_no_heading(open_app):
     page = open_app(query="attention?lang=en", width=390, height=844)
-    for declared in [pages()[name] for name in ("tokens", "embedding", "lab")]:
+    for declared in [pages()[name] for name in ("embedding", "lab")]:
         open_page(page, declared, str)
         for table in page.get_by_test_id("stDataFrame").all():
             table.hover(position={"x": 20, "y": 20})

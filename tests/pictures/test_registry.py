@@ -58,7 +58,7 @@ def test_errors_name_the_invalid_value_and_the_valid_ones(trace):
         picture("stream").make(source, {"stack": "cross"})
     with pytest.raises(VisformerError, match=r"positions is 0; it must be at least 1."):
         picture("waves").make(Source(), {"positions": 0})
-    with pytest.raises(VisformerError, match=r"There is no picture 'none': map, history, waves"):
+    with pytest.raises(VisformerError, match=r"There is no picture 'none': map, history, embedding, waves"):
         picture("none")
 
 

@@ -3,7 +3,7 @@
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.app.session.examples import EXAMPLES
-from visformer.pictures import tokens
+from visformer.pictures import embedding as tokens
 
 
 def test_every_row_has_number_id_and_meaning_of_its_token():

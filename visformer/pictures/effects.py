@@ -45,7 +45,8 @@ ROW = Place(
 )
 METHOD = Choice(
     name="method", label=N_("Method"), help="What is computed: see vf.analysis.attribution.", values=allowed,
-    widget="selectbox", spell=lambda name: name.replace(" ", "-").replace("+", "-plus"), per=lambda setting: len(allowed(setting)),
+    widget="selectbox", spell=lambda name: name.replace(" ", "-").replace("+", "-plus"),
+    per=lambda setting: len(allowed(setting)),
 )
 EFFECTS = Picture(
     name="weight-effects", view="weights", title=N_("Weights"), needs=("*.pattern",), options=(*SELECTED[:3], HOW),

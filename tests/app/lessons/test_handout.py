@@ -25,7 +25,7 @@ STATES = [
     ("block", "block_view: added, block_stack: decoder, block_part_decoder: cross"),
     ("decoding", 'decoding_temperature: "0.5", decoding_draws: "1", decoding_seed: "9"'),
     ("lab", "lab_example: softmax"),
-    ("tokens", "tokens_side: neither"),
+    ("embedding", "embedding_side: neither"),
 ]
 PICTURE = re.compile('<div class="vf-host"|<table>|<img ')
 

@@ -109,7 +109,7 @@ FAULTS = [
     (replaced(LINK, "head: [3]}"), "line 6: head: expected a text here."),
     (replaced(LINK, "page: attic}"), "line 6: page: attic: there is no page with this name: choose one of"),
     (replaced(LINK, "model: /etc}"), "line 6: model: /etc: The model '/etc' is not offered here"),
-    (replaced("demo/masks?", "demo/tokens?"), "line 11: masks_view: scores: this page has no option"),
+    (replaced("demo/masks?", "demo/embedding?"), "line 11: masks_view: scores: this page has no option"),
     (replaced("masks_layer=2&", "masks_layer=2&masks_layer=3&"), "line 11: masks_layer=2: it appears more"),
     (replaced("https://example", "https://[example"), "line 11: https://[example"),
     (with_note("try: Again."), "line 10: try: it appears more than once."),

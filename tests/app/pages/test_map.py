@@ -35,7 +35,7 @@ def test_a_link_opens_the_place_and_keeps_it_in_the_address(new_app, drawn, zoom
     app.run()
     assert drawn[-1][1]["zoom"] == zoom
     if zoom == CELL:
-        open_page(open_page(app, "see/tokens"), "see/map")
+        open_page(open_page(app, "see/embedding"), "see/map")
         assert drawn[-1][1]["zoom"] == "", "a page opens as a whole"
 
 

@@ -18,12 +18,12 @@ LINK_FIELDS = ("link", "locale", "note")
 NAMES = """
 block_layer block_part_decoder block_part_encoder block_stack block_view combine decoding_beams decoding_draws
 decoding_layer decoding_seed decoding_step decoding_taken decoding_temperature decoding_top_k decoding_top_p
-decoding_view embedding_first embedding_scaled embedding_second embedding_side head head_factor head_scales head_view
-heads hiding key lab_example lab_one-head_head lab_one-head_sample lab_shapes_head lab_shapes_sample lang layer lesson
-limit masks_edit_head masks_edit_layer masks_edit_stack masks_head masks_hidden masks_layer masks_stack masks_step
-masks_switched masks_view merging model order positions_base positions_d positions_dimensions positions_from
-positions_max_len positions_n positions_offset positions_pair positions_view query renormalising rows stack step target
-text tokens_piece tokens_side view
+decoding_view embedding_first embedding_piece embedding_scaled embedding_second embedding_side embedding_view head
+head_factor head_scales head_view heads hiding key lab_example lab_one-head_head lab_one-head_sample lab_shapes_head
+lab_shapes_sample lang layer lesson limit masks_edit_head masks_edit_layer masks_edit_stack masks_head masks_hidden
+masks_layer masks_stack masks_step masks_switched masks_view merging model order positions_base positions_d
+positions_dimensions positions_from positions_max_len positions_n positions_offset positions_pair positions_view query
+renormalising rows stack step target text view
 """.split()
 """Every name that an address may have."""
 

@@ -194,7 +194,7 @@ def test_a_trained_encoder_has_a_question_and_the_rule_of_its_tokenizer(start):
     (caption,) = captions(app, "Each row reads")
     assert "Try: " in caption, "a head of this trained model does what is asked for"
     enter(app, "Northeastern visualisations")
-    open_page(app, "see/tokens")
+    open_page(app, "see/embedding")
     assert any("WordPiece" in caption for caption in captions(app))
     rows = app.dataframe[-1].value
     assert rows["word"].tolist() == ["northeastern", "visualisations"]

@@ -43,7 +43,7 @@ from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
 from visformer.web.panels import Click
 
-AT_DEFAULTS = ["", "see/map", "understand/block", "measure/heads", "measure/compare"]
+AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "measure/heads", "measure/compare"]
 """Pages whose first view has no controls outside the browser, or a slider that ends at its default."""
 
 _FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/examples", "web/pa", "export/tables.py")
@@ -88,7 +88,7 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
         app = in_brackets(page, **({key: view} if view else {}))
     assert not app.exception
     waits = view == "live"  # for the start
-    assert found[True] or page == "see/tokens" or waits, "it draws"
+    assert found[True] or view == "letters" or waits, "it draws"
     assert not found[False], "pages compute where they are drawn, and few are drawn at a time"
     assert shows_something(app)
     wanted, missing = controls(app), untranslated(app)
@@ -187,7 +187,7 @@ def test_the_formula_of_the_masks_follows_the_notation(new_app):
 
 
 def test_tokens_count_from_1_and_what_most_of_them_are_is_said_once(new_app):
-    app = open_page(new_app(), "see/tokens")
+    app = open_page(new_app(), "see/embedding")
     tokens, _merges = (one.value for one in app.dataframe)
     assert tokens["no."].tolist() == [*range(1, len(tokens) + 1)]
     remarks = [remark for remark in tokens["what it is"] if remark]
@@ -197,11 +197,12 @@ def test_tokens_count_from_1_and_what_most_of_them_are_is_said_once(new_app):
 
 def test_sections_of_a_page_have_one_kind_of_heading(new_app):
     app = new_app()
-    for page, titles in (
-        ("see/tokens", ["The tokens and their ids", "How letters are merged"]),
-        ("see/embedding", ["Two tokens", "Every token in numbers"]),
+    open_page(app, "see/embedding")
+    for view, titles in (
+        ("letters", ["The tokens and their ids", "How letters are merged"]),
+        ("sums", ["Two tokens", "Every token in numbers"]),
     ):
-        open_page(app, page)
+        choose(app, "embedding_view", view)
         assert [heading.value for heading in app.main.header] == titles
         assert not [text.value for text in app.main.markdown if text.value.startswith("**")]
 

@@ -28,7 +28,7 @@ PLOTLY_FIELDS = frozenset(("name", "title", "text", "hovertemplate"))
 TABLES = frozenset(("arrow_data_frame", "dataframe"))
 
 BOXES_OF_TOKENS = (
-    "tokens_piece",
+    "embedding_piece",
     "embedding_first",
     "embedding_second",
     "_query",

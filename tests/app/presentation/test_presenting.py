@@ -65,7 +65,7 @@ def written(cell):
 
 def test_a_presentation_draws_the_tables_of_a_page_whole_and_with_their_titles(new_app):
     for where, titles in (
-        ({"page": "see/tokens", "text": "A visualisation."}, ["The tokens and their ids", "How letters are merged"]),
+        ({"page": "see/embedding", "text": "A visualisation."}, ["The tokens and their ids", "How letters are merged"]),
         ({"page": "understand/block", "block_view": "parts"}, ["Who talks to whom"]),
     ):
         app = new_app(**where)
@@ -103,7 +103,7 @@ def test_steps_go_through_the_views_of_a_page_and_then_to_the_next_page(new_app)
         walk(app, -1)
         assert (page_of(app), app.session_state[key]) == ("masks", view)
     walk(app, -1)
-    assert page_of(app) == "embedding"
+    assert page_of(app) == "positions"
 
 
 def test_steps_go_through_the_steps_of_decoding(new_app):

@@ -92,9 +92,8 @@ PLACES = {
     **dict.fromkeys(("attention", "head", "effects", "heads", "compare"), CROSS),
     **dict.fromkeys(("lab", "learning", "atlas"), NOWHERE),
     "": {"where": "model"},
-    "tokens": {"where": "tokens"},
     "positions": {"where": "position"},
-    "embedding": {"where": "embedding"},
+    "embedding": {"where": "tokens"},  # of its first view
     "masks": {"where": "masks"},
     "block": {"where": "layer", "stack": "encoder", "kind": None, "layer": None},  # until a view shows one layer
     "decoding": {"where": "output"},

@@ -50,8 +50,8 @@ def test_links_open_each_part_in_the_state_of_the_page(new_app):
     app = new_app(text="I went.", head="3", stack="cross", view="arcs", key="1", lang="zh")
     common = {"v": str(url_state.VERSION), "text": "I went.", "lang": "zh", "view": "arcs"}
     place = {**common, "stack": "cross", "layer": "1", "head": "3"}
-    assert link(app, "encoder.tokens") == ("tokens", place)
-    assert link(app, "decoder.tokens") == ("tokens", {**place, "tokens_side": "tgt"})
+    assert link(app, "encoder.tokens") == ("embedding", place)
+    assert link(app, "decoder.tokens") == ("embedding", {**place, "embedding_side": "tgt"})
     assert link(app, "decoder.self_attn", "2") == (
         "attention",
         {**common, "stack": "decoder", "head": "3", "layer": "2"},
@@ -82,7 +82,7 @@ def test_an_unknown_architecture_is_not_drawn(monkeypatch):
     trace = tiny_translator().trace("She likes.", record=("*.pattern",))
     known = trace.blocks
     monkeypatch.setattr(drawn.boxes, "gettext", lambda: str)
-    monkeypatch.setattr(drawn, "current_page", lambda: "tokens")
+    monkeypatch.setattr(drawn, "current_page", lambda: "embedding")
     for blocks, shown in (
         (known, True),
         (replace(known, encoder=replace(known.encoder, norm="unknown")), False),

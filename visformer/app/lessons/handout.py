@@ -17,6 +17,7 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.i18n import translations
 from visformer.model.untrained import names_untrained
+from visformer.pictures import embedding
 from visformer.pictures.map import WholeModel
 from visformer.pictures.registry.picture import Picture, is_figure, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
@@ -80,7 +81,7 @@ def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] 
 
 
 def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
-    draw = {url_state.EXPLORER: _explorer, "tokens": _tokens}.get(step.state.page, _pictures)
+    draw = _explorer if step.state.page == url_state.EXPLORER else _letters if _shows_letters(step.state) else _pictures
     title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
     parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)
     return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")
@@ -99,28 +100,33 @@ def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[
     return [Part("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
 
 
-def _tokens(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
-    """List every token, and the merges of the longest piece."""
-    from visformer.pictures import tokens
+def _shows_letters(state: url_state.State) -> bool:
+    letters = embedding.LETTERS.view
+    return state.page == embedding.PAGE.name and state.choices.get("embedding_view", letters) == letters
 
-    if not {*state.choices} <= {"tokens_side", "tokens_piece"}:
+
+def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+    """List every token, and the merges of the longest piece."""
+    if not {*state.choices} <= {"embedding_view", "embedding_side", "embedding_piece"}:
         return []
     _, trace, text = translations(language).gettext, trace_of(state, model_of), model_of(state.model).text
     sides = [side for side in ("src", "tgt") if trace.tokens.get(side)]
-    side = state.choices.get("tokens_side", "")
+    side = state.choices.get("embedding_side", "")
     side = side if side in sides else sides[0]  # as on the page: a link may say anything
     heads = [_("no."), _("token"), _("id"), _("what it is")]
-    rows = [[str(r.number), visible(r.token), str(r.id), r.meaning and _(r.meaning)] for r in tokens.rows(trace, side)]
-    title = f"{_('The tokens and their ids')} · {_(tokens.ORDINARY)}"
+    rows = [
+        [str(r.number), visible(r.token), str(r.id), r.meaning and _(r.meaning)] for r in embedding.rows(trace, side)
+    ]
+    title = f"{_('The tokens and their ids')} · {_(embedding.ORDINARY)}"
     parts = [Part("table", table=[heads, *rows], title=title)]
-    piece = tokens.piece_of(text, tokens.text_of(trace, side))
+    piece = embedding.piece_of(text, embedding.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())
         selected = piece.start(setting)
         with suppress(LinkError):
-            selected = piece.read(state.choices.get("tokens_piece", ""), setting)
+            selected = piece.read(state.choices.get("embedding_piece", ""), setting)
         steps = text.merging(selected)
-        merged = zip(range(len(steps)), steps, tokens.merges(steps), strict=True)
+        merged = zip(range(len(steps)), steps, embedding.merges(steps), strict=True)
         lines = [[str(i), " · ".join(map(visible, s)), " + ".join(map(visible, m))] for i, s, m in merged]
         heads = [_("merge"), _("parts"), _("merged")]
         parts.append(Part("table", table=[heads, *lines], title=_("How letters are merged")))

@@ -197,10 +197,10 @@ def _doubt(trace: "Trace") -> str:
 def _hints(trace: "Trace") -> list[str]:
     """Return remarks on unusual tokens, and on a translation without an end; few sentences have any."""
     _ = boxes.gettext()
-    from visformer.pictures import tokens
+    from visformer.pictures.embedding import hints
     from visformer.pictures.style.theme import visible
 
-    said = [_(message).format(tokens=visible(examples)) for message, examples in tokens.hints(trace)]
+    said = [_(message).format(tokens=visible(examples)) for message, examples in hints(trace)]
     is_own = trace.meta.get("to") and not trace.meta.get("forced")
     if is_own and not trace.special["next"][-1]:
         cut = _("The translation is cut off here, after {n} tokens: the model had not ended it.")

@@ -12,7 +12,7 @@ from visformer.app.widgets import component, controls
 from visformer.errors import N_, VisformerError
 from visformer.model.positions import POSITIONS
 from visformer.pictures.block import KINDS
-from visformer.pictures.registry.picture import Page, pages
+from visformer.pictures.registry.picture import Page, View, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS, short_name
 from visformer.web.places.zoom import Zoom
@@ -58,7 +58,7 @@ def _shown() -> dict[str, Any] | None:
         "stacks": stacks,
         "adds": position is not None and position.adds,
         "logits": blocks.logits,
-        "here": {"where": page.where, **_place(page, [*stacks])},
+        "here": {"where": _where(page), **_place(page, [*stacks])},
         "links": _links([*stacks]),
         "words": {name: _(text) for name, text in _WORDS.items()},
         "lang": boxes.language(),
@@ -79,6 +79,12 @@ def _chosen() -> Selection:
     trace, chosen = run.current().trace, selection.chosen()
     has_patterns = trace is not None and any(stack.in_trace(trace) for stack in STACKS)
     return chosen.within(trace) if trace is not None and has_patterns else chosen
+
+
+def _where(page: Page) -> str | None:
+    """Return the part of the model that the page's view shows."""
+    views = page.views[:1] if (name := run.current().choices.get(f"{page.name}_view")) is None else (page.view(name),)
+    return next((view.where for view in views if view.where), page.where)
 
 
 def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
@@ -106,23 +112,29 @@ def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
 
 def _links(stacks: list[str]) -> dict[str, list[str]]:
     """Return page and query for each part of the model, by its name; those of a layer end before its number."""
-    first = {page.where: page for page in reversed(pages().values())}
+    first: dict[str, tuple[Page, View | None]] = {}
+    for page in reversed(pages().values()):
+        first |= {view.where: (page, view) for view in page.views if view.where}
+        if page.where:
+            first[page.where] = page, next((view for view in page.views if view.where is None), None)
     state, chosen = replace(address.common(), lesson="", step=""), _chosen()
     common = {url_state.VERSION_NAME: str(url_state.VERSION)}
     common |= {name: text for name, text in address.address(state).items() if name not in _PLACE}
     place = {"stack": short_name(chosen.stack), "head": str(chosen.head + 1), "layer": str(chosen.layer + 1)}
 
-    def link(page: Page, own: Mapping[str, str]) -> list[str]:
-        return [page.name or "./", urlencode({**common, **own})]
+    def link(where: str, own: Mapping[str, str]) -> list[str]:
+        page, view = first[where]
+        chosen = {f"{page.name}_view": view.view} if view is not None and view is not page.views[0] else {}
+        return [page.name or "./", urlencode({**common, **chosen, **own})]
 
-    links = {str(where): link(page, place) for where, page in first.items() if where is not None}
+    links = {where: link(where, place) for where in first}
     for stack in STACKS:
         own = {"stack": short_name(stack.name), "head": place["head"], "layer": ""}
-        links[stack.name] = link(first["attention"], own)
+        links[stack.name] = link("attention", own)
     for name in stacks:
-        side = {f"{first['tokens'].name}_side": "tgt"} if len(stacks) > 1 and name == "decoder" else {}
-        links[f"{name}.tokens"] = link(first["tokens"], {**place, **side})
-        links[f"{name}.ffn"] = link(first["layer"], {**place, **_feed_forward(first["layer"], name, stacks)})
+        side = {f"{first['tokens'][0].name}_side": "tgt"} if len(stacks) > 1 and name == "decoder" else {}
+        links[f"{name}.tokens"] = link("tokens", {**place, **side})
+        links[f"{name}.ffn"] = link("layer", {**place, **_feed_forward(first["layer"][0], name, stacks)})
     return links
 
 

@@ -34,6 +34,7 @@ class View:
         look_for: the sentence above it that says what to look for.
         options: its options.
         page_defaults: initial values on the page, where they differ from the options' defaults.
+        where: the part of the model that it shows, if it is not its page's.
     """
 
     view: str = ""
@@ -41,6 +42,7 @@ class View:
     look_for: str = ""
     options: tuple[Option, ...] = ()
     page_defaults: Mapping[str, Any] = field(default_factory=dict)
+    where: "Where | None" = None
 
     @property
     def names(self) -> tuple[str, ...]:
