@@ -52,7 +52,7 @@ def _turn(page: Page, to: str) -> float:
 def _page_change(page: Page) -> float:
     """Return the milliseconds of a change back to the explorer, which shows what it showed before."""
     _settle(page)
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Tokens").click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
     page.wait_for_url("**/tokens*")
     _settle(page)
     return float(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").evaluate(_CLICK))

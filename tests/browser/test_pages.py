@@ -34,7 +34,7 @@ MARKUP = """() => ({
 """What the sentence became: a script that ran, elements, links, formulas or emphasis."""
 
 
-@pytest.mark.parametrize("sections", [("see",), pytest.param(("understand", "measure"), marks=pytest.mark.full)])
+@pytest.mark.parametrize("sections", [("see",), pytest.param(("understand", "research"), marks=pytest.mark.full)])
 def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_app, sections):
     page = open_app(query=f"attention?text={quote(HOSTILE)}&target={quote(HOSTILE)}", width=1280, height=720)
     page.get_by_text("Target as typed:").wait_for()

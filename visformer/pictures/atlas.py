@@ -314,7 +314,9 @@ HEAD = Picture(
     options=(ATLAS, STATISTIC, *PLACE, CHART), draw=lambda setting: _CHARTS[setting["chart"]](setting),
 )
 PAGE = Page(
-    name="atlas", section="measure", order=130, title=N_("Atlas"), views=(HEADS, HEAD),
+    name="atlas", section="research", order=130, title=N_("Atlas"),
+    about=N_("Every head over thousands of sentences."),
+    views=(HEADS, HEAD),
     has_sentence=False,
 )
 # fmt: on

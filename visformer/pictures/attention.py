@@ -82,4 +82,12 @@ HISTORY = Picture(
     look_for=N_("The explorer at every moment of the training. When does a head become what it is?"),
     draw=_history, in_handouts=False,
 )  # fmt: skip
-PAGE = Page(name="attention", section="see", order=10, title=N_("Attention"), views=(HISTORY,), where="attention")
+PAGE = Page(
+    name="attention",
+    section="see",
+    order=10,
+    title=N_("Attention"),
+    about=N_("Every head of every layer: which word reads which."),
+    views=(HISTORY,),
+    where="attention",
+)

@@ -291,6 +291,7 @@ WHO_TALKS = View(
 )
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),
+    about=N_("What attention and feed-forward network add to each word, layer by layer."),
     views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, WHO_TALKS), where="layer",
 )
 # fmt: on

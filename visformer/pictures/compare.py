@@ -180,7 +180,9 @@ MOMENTS = Picture(
 SIDES = {SENTENCES.view: _texts, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments}
 """What the two linked explorers of a view show."""
 PAGE = Page(
-    name="compare", section="measure", order=120, title=N_("Compare"), where="attention",
+    name="compare", section="research", order=120, title=N_("Compare"),
+    about=N_("Two sentences, models or moments side by side; or before and after an edit."),
+    where="attention",
     views=(SENTENCES, EDITED, MODELS, MOMENTS),
 )
 # fmt: on

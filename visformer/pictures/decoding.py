@@ -138,7 +138,9 @@ TREE = Picture(
     options=(BEAMS,), draw=_beams,
 )
 PAGE = Page(
-    name="decoding", section="understand", order=80, title=N_("Decoding"), views=(SURE, CANDIDATES, GROWING, TREE),
+    name="decoding", section="understand", order=80, title=N_("Decoding"),
+    about=N_("How the output is written, one token at a time: probabilities, sampling, beam search."),
+    views=(SURE, CANDIDATES, GROWING, TREE),
     where="output",
 )
 # fmt: on

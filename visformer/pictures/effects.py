@@ -78,7 +78,8 @@ PARTS = Picture(
     name="parts", view="lens", needs=("*.pattern",), options=(ROW,), draw=parts, in_handouts=False,
 )
 PAGE = Page(
-    name="effects", section="measure", order=100, title=N_("Effects"),
+    name="effects", section="research", order=100, title=N_("Effects"),
+    about=N_("What weights, values and layers do to the prediction."),
     views=(EFFECTS, SHUFFLED, METHODS, PATCHING, LENS, PARTS), where="attention",
 )
 # fmt: on

@@ -295,6 +295,7 @@ PAGE = Page(
     section="see",
     order=20,
     title=N_("Embedding + position"),
+    about=N_("From letters to tokens and ids, to vectors that know their place."),
     views=(LETTERS, SUMS),
     where="embedding",
 )

@@ -342,7 +342,9 @@ SILENCE = View(
     options=(FACTOR,),
 )
 PAGE = Page(
-    name="head", section="understand", order=60, title=N_("Inside a head"), views=(STEPS, JOINED, SILENCE),
+    name="head", section="understand", order=60, title=N_("Inside a head"),
+    about=N_("Queries, keys, values, scores and softmax of one head; silence it and see what changes."),
+    views=(STEPS, JOINED, SILENCE),
     where="attention",
 )
 # fmt: on

@@ -198,6 +198,8 @@ KNOWN = Picture(
     draw=lambda setting: known_maps(setting.source.measure(labelled), setting.gettext),
 )
 PAGE = Page(
-    name="heads", section="measure", order=110, title=N_("Heads"), views=(RANKED, PRUNED, KNOWN), where="attention",
+    name="heads", section="research", order=110, title=N_("Heads"),
+    about=N_("Which heads matter: what is lost when one is taken away."),
+    views=(RANKED, PRUNED, KNOWN), where="attention",
 )
 # fmt: on

@@ -154,5 +154,7 @@ HEAD = Place(
     link=lambda setting: f"{setting['example']}_head",
 )
 LAB = Picture(name="lab", formula=True, alone=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
-PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"), views=(LAB,), has_sentence=False)
+PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"),
+    about=N_("The numbers of the course notes, recomputed; change any of them."),
+    views=(LAB,), has_sentence=False)
 # fmt: on

@@ -125,6 +125,8 @@ HISTORY = Picture(
     look_for=N_("What the model could do at each moment of its training. What falls or rises where a head appears?"),
 )
 PAGE = Page(
-    name="learning", section="measure", order=140, title=N_("Learning"), views=(LEARNING, HISTORY), has_sentence=False,
+    name="learning", section="understand", order=85, title=N_("Learning"),
+    about=N_("A small Transformer learns while you watch, and the history of the larger ones."),
+    views=(LEARNING, HISTORY), has_sentence=False,
 )
 # fmt: on

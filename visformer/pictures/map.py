@@ -185,4 +185,13 @@ MAP = Picture(
     name="map", live=True, needs=RECORD, options=SELECTED[:3], draw=drawn,
     look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run."),
 )  # fmt: skip
-PAGE = Page(name="", script="map", section="see", order=5, title=N_("The whole model"), views=(MAP,), where="model")
+PAGE = Page(
+    name="",
+    script="map",
+    section="see",
+    order=5,
+    title=N_("The whole model"),
+    about=N_("A Transformer with your sentence in it: press Play, or zoom in down to a single weight."),
+    views=(MAP,),
+    where="model",
+)

@@ -329,6 +329,7 @@ OWN = Picture(
 )
 PAGE = Page(
     name="positions", section="see", order=30, title=N_("Positions"),
+    about=N_("How a model is told the order of words: waves, learned, rotary, ALiBi."),
     views=(WAVES, MATRIX, SIMILARITY, ROTATION, CIRCLE, LEARNED, ROTARY, ROTARY_SCORE, ALIBI, KINDS,
            OWN),
     where="position",

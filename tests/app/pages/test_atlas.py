@@ -48,7 +48,7 @@ def count(app):
 
 
 def test_it_shows_what_the_selected_head_is(new_app):
-    app = new_app(page="measure/atlas", **CROSS)
+    app = new_app(page="research/atlas", **CROSS)
     assert [title.value for title in app.main.header] == ["Cross: layer 3, head 6"]
     atlas = Atlas.bundled("en-zh")
     this = "stack == 'decoder.cross_attn' and layer == 2 and head == 5"
@@ -62,15 +62,15 @@ def test_it_shows_what_the_selected_head_is(new_app):
 
 
 def test_the_selected_statistic_is_shown_over_the_texts(new_app):
-    app = new_app(page="measure/atlas", atlas_chart="texts", atlas_statistic="alignment", **CROSS)
+    app = new_app(page="research/atlas", atlas_chart="texts", atlas_statistic="alignment", **CROSS)
     assert shows_something(app) and not texts(app, "Of this head there is no distribution")
-    app = new_app(page="measure/atlas", atlas_chart="texts", atlas_statistic="effect", **CROSS)
+    app = new_app(page="research/atlas", atlas_chart="texts", atlas_statistic="effect", **CROSS)
     assert texts(app, "Of this head there is no distribution of “Effect of silencing” over the texts.")
     assert button(app, "Open 1"), "the rest of the page is there"
 
 
 def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
-    app = open_page(new_app(), "measure/atlas")
+    app = open_page(new_app(), "research/atlas")
     panels = pictures.HEADS.make(Source(), {"atlas": "en-zh"})
     call(app, page._focus, panels, Click("encoder.self_attn", 1, 6))
     assert [title.value for title in app.main.header] == ["Encoder: layer 2, head 7"]
@@ -80,7 +80,7 @@ def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
 
 
 def test_one_click_opens_an_example_with_its_text_target_model_head_and_cell(new_app):
-    app = new_app(page="measure/atlas", **CROSS)
+    app = new_app(page="research/atlas", **CROSS)
     best = Atlas.bundled("en-zh").examples.query("stack == 'decoder.cross_attn' and layer == 2 and head == 5").iloc[0]
     button(app, "Open 1").click().run()
     assert not app.exception
@@ -91,30 +91,30 @@ def test_one_click_opens_an_example_with_its_text_target_model_head_and_cell(new
 
 
 def test_an_example_of_another_model_opens_that_model(new_app):
-    app = new_app(page="measure/atlas", atlas_atlas="mini-gpt", layer="1", head="3", stack="decoder")
+    app = new_app(page="research/atlas", atlas_atlas="mini-gpt", layer="1", head="3", stack="decoder")
     button(app, "Open 1").click().run()
     assert not app.exception and app.session_state[boxes.MODEL] == "mini-gpt"
     assert explorer(app)["start"].items() >= {"stack": "decoder.self_attn", "layer": 0, "head": 2}.items()
 
 
 def test_heads_are_filtered_by_role_range_and_token(new_app):
-    app = new_app(page="measure/atlas", atlas_role="alignment")
+    app = new_app(page="research/atlas", atlas_role="alignment")
     atlas = Atlas.bundled("en-zh")
     assert count(app) == (roles(atlas)["label"] == "alignment").sum() > 0
-    app = new_app(page="measure/atlas", atlas_role="none")
+    app = new_app(page="research/atlas", atlas_role="none")
     assert count(app) == 72 - len(roles(atlas)[["stack", "layer", "head"]].drop_duplicates())
-    app = new_app(page="measure/atlas", atlas_statistic="first", atlas_at_least="0.5")
+    app = new_app(page="research/atlas", atlas_statistic="first", atlas_at_least="0.5")
     assert count(app) == (atlas.heads["first"] >= 0.4995).sum() > 0
-    app = new_app(page="measure/atlas", atlas_token="tomorrow")
+    app = new_app(page="research/atlas", atlas_token="tomorrow")
     assert 0 < count(app) < 72
-    app = new_app(page="measure/atlas", atlas_token="nowhere to be found")
+    app = new_app(page="research/atlas", atlas_token="nowhere to be found")
     assert count(app) == 0 and shows_something(app)
 
 
 def test_the_atlas_follows_the_model_and_says_where_there_is_none(new_app):
-    app = new_app(page="measure/atlas", model="mini-gpt-2")
+    app = new_app(page="research/atlas", model="mini-gpt-2")
     assert app.selectbox(key="atlas_atlas_mini-gpt-2").value == "mini-gpt-2"
-    app = new_app(page="measure/atlas", model="untrained-16x2-enc1-dec1-ff32")
+    app = new_app(page="research/atlas", model="untrained-16x2-enc1-dec1-ff32")
     assert texts(app, "There is no atlas of untrained-16x2-enc1-dec1-ff32 here")
 
 
@@ -130,21 +130,21 @@ def test_the_explorer_labels_heads_by_their_roles(new_app):
 
 
 def test_a_visitor_opens_an_atlas_of_a_model_that_is_not_here(new_app, own):
-    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "atlas.zip", pack(own))
+    app = upload(open_page(new_app(), "research/atlas"), "atlas_open", "atlas.zip", pack(own))
     assert app.selectbox(key="atlas_atlas_en-zh").value == atlases.OWN
     assert texts(app, "This app does not have the model tiny: its examples are shown as texts")
     assert texts(app, "") and not [one for one in app.button if one.label.startswith("Open ")]
     assert [text for text in texts(app) if "She likes *the* river <b>" in text], "text is data"
     link = address_of(app)
     assert link["atlas_atlas"] == atlases.OWN
-    another = new_app(page="measure/atlas", **link)
+    another = new_app(page="research/atlas", **link)
     assert not another.exception, "whoever opens the link has no such file"
 
 
 def test_an_atlas_of_other_weights_says_so_and_its_labels_reach_the_explorer(new_app):
     bundled = (folder_of("mini-gpt") / "atlas-6.zip").read_bytes()
     content = changed(bundled, "heads", lambda table: table, model="mini-gpt", fingerprint="other")
-    app = upload(open_page(new_app(model="mini-gpt"), "measure/atlas"), "atlas_open", "atlas.zip", content)
+    app = upload(open_page(new_app(model="mini-gpt"), "research/atlas"), "atlas_open", "atlas.zip", content)
     assert app.selectbox(key="atlas_atlas_own").value == atlases.OWN, "it comes first for its model"
     assert texts(app, "This atlas is of other weights than the mini-gpt here")
     labels = explorer(open_page(app, "see/attention"))["stacks"][0]["labels"]
@@ -154,14 +154,14 @@ def test_an_atlas_of_other_weights_says_so_and_its_labels_reach_the_explorer(new
 
 @pytest.mark.parametrize("content", [b"", b"PK no zip", b"x" * 5000])
 def test_a_file_that_is_no_atlas_gets_a_sentence(new_app, content):
-    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", content)
+    app = upload(open_page(new_app(), "research/atlas"), "atlas_open", "a.zip", content)
     assert texts(app, "atlas.zip is no atlas, or damaged")
     assert count(app) == 72, "what was there stays"
 
 
 def test_a_file_that_takes_too_much_memory_gets_a_sentence(new_app, own, monkeypatch):
     monkeypatch.setattr(atlases, "confined", lambda name, work, content: confined(name, bytes, limits.UPLOAD_MEMORY))
-    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", pack(own))
+    app = upload(open_page(new_app(), "research/atlas"), "atlas_open", "a.zip", pack(own))
     assert texts(app, "atlas.zip cannot be read with 800 MB of memory in 30 seconds: open a smaller file.")
     assert count(app) == 72, "what was there stays"
 
@@ -169,7 +169,7 @@ def test_a_file_that_takes_too_much_memory_gets_a_sentence(new_app, own, monkeyp
 def test_the_name_of_a_model_is_text(new_app):
     name = "[a](https://e.example) $x$ :red[b] www.e.example"
     content = changed((folder_of("mini-gpt") / "atlas-6.zip").read_bytes(), "heads", lambda table: table, model=name)
-    app = upload(open_page(new_app(), "measure/atlas"), "atlas_open", "a.zip", content)
+    app = upload(open_page(new_app(), "research/atlas"), "atlas_open", "a.zip", content)
     (told,) = [caption.value for caption in app.caption if " texts of " in caption.value]
     assert plain(name) in told and name not in told
 
@@ -179,7 +179,7 @@ def test_an_operators_atlases_are_offered(new_app, own, tmp_path, monkeypatch):
     (tmp_path / "broken.zip").write_bytes(b"x")
     paths = [own, tmp_path / "theirs.zip", tmp_path / "broken.zip"]
     monkeypatch.setenv("VISFORMER_ATLASES", ", ".join(map(str, paths)))
-    app = new_app(page="measure/atlas", model="mini-gpt")
+    app = new_app(page="research/atlas", model="mini-gpt")
     (box,) = [box for box in app.selectbox if box.label == "Atlas"]
     assert box.value == "theirs" and {"mine", "theirs", "broken", "mini-gpt"} <= {*box.options}
     box.select("broken").run()
@@ -188,4 +188,4 @@ def test_an_operators_atlases_are_offered(new_app, own, tmp_path, monkeypatch):
 
 def test_the_page_needs_no_sentence(new_app):
     app = enter(new_app(), "")
-    assert count(open_page(app, "measure/atlas")) == 72
+    assert count(open_page(app, "research/atlas")) == 72

@@ -6,7 +6,7 @@ from tests.app.support import address_of, button, call, choose, enter, ignored, 
 from visformer.app.pages import compare
 from visformer.web.selection import Selection
 
-PAGE = "measure/compare"
+PAGE = "research/compare"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from visformer.app.session.url_state import start
 from visformer.pictures.registry.setting import Setting
 from visformer.web.panels import Click
 
-PAGE = "measure/effects"
+PAGE = "research/effects"
 
 
 def weight(head):
@@ -102,7 +102,7 @@ def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, expo
     (link,) = [link.proto for link in app.main.get("page_link") if "compare" in link.proto.page]
     query = dict(parse_qsl(link.query_string))
     assert query["text"] == "I saw a car."
-    other = new_app(page="measure/compare", **query)
+    other = new_app(page="research/compare", **query)
     assert ignored(other) == []
     overview = exported(other)[0][1][0]
     assert "In B, layer 2 has this of “I saw a cat.”: encoder vector, 4 · car." in overview.note

@@ -32,7 +32,7 @@ def own(app, text):
 
 
 def test_it_opens_with_what_was_measured_of_a_bundled_model(new_app):
-    app = open_page(new_app(), "measure/heads")
+    app = open_page(new_app(), "research/heads")
     told = told_from_zero(recorded("en-zh")["zero"].frame())
     (told,) = captions(app, f"Measured on 50 sentences of the bundled list. {told} of 72 heads can be told from zero")
     assert "Rank correlation of the methods, over 72 heads: Zeroed – Mean: 0." in told
@@ -46,7 +46,7 @@ def test_it_opens_with_what_was_measured_of_a_bundled_model(new_app):
 def test_it_measures_on_a_list_of_ones_own_and_the_explorer_has_the_order(new_app):
     app = new_app(model="mini-gpt")
     assert "effect" not in [score["name"] for score in explorer(app)["scores"]]
-    app = own(open_page(app, "measure/heads"), "I bought a book.\nShe likes the river, and the river likes her.")
+    app = own(open_page(app, "research/heads"), "I bought a book.\nShe likes the river, and the river likes her.")
     button(app, "Measure").click().run()
     assert not app.exception
     assert captions(app, "Measured on 2 sentences of your list.")
@@ -68,7 +68,7 @@ def test_the_explorer_labels_known_heads(new_app):
 
 
 def test_errors_of_a_list_name_the_line(new_app):
-    app = own(open_page(new_app(), "measure/heads"), "I bought a book.\na\tb\tc")
+    app = own(open_page(new_app(), "research/heads"), "I bought a book.\na\tb\tc")
     button(app, "Measure").click().run()
     assert texts(app, "Line 2 has 3 columns")
     own(app, "I bought a book.\n" + "word " * 300)
@@ -81,7 +81,7 @@ def test_errors_of_a_list_name_the_line(new_app):
     ("content", "said"), [("She left.\t她走了。".encode(), ""), (b"\xff\xfe", "The file is not UTF-8 text")]
 )
 def test_a_file_is_read_into_the_box(new_app, content, said):
-    app = open_page(new_app(), "measure/heads")
+    app = open_page(new_app(), "research/heads")
     choose(app, "heads_list", "own")
     app.get("file_uploader")[0].upload("mine.tsv", content, "text/plain").run()
     assert not app.exception
@@ -92,14 +92,14 @@ def test_what_takes_too_long_says_what_may_help(new_app, monkeypatch):
     def too_long(*_, **__):
         raise DeadlineError("This took {seconds} s.", seconds=30)
 
-    app = open_page(new_app(), "measure/heads")
+    app = open_page(new_app(), "research/heads")
     monkeypatch.setattr(long_run.Named, "analyse", too_long)
     button(app, "Measure").click().run()
     assert texts(app, "This took 30 s. Measure fewer sentences at a time.")
 
 
 def test_a_click_on_a_head_opens_it_in_the_explorer(new_app):
-    app = open_page(new_app(), "measure/heads")
+    app = open_page(new_app(), "research/heads")
     assert {panel["click"] for panel in picture(app, "panels")["panels"]} == {"explores"}
     panels = effect_maps(recorded("en-zh")["zero"].frame())
     call(app, heads.explore, panels, Click("encoder.self_attn", 1, 6))

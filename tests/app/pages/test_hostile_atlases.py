@@ -37,7 +37,7 @@ def view(new_app, monkeypatch):
     def draw(atlas, what):
         shown["atlas"] = atlas
         if not apps:
-            apps.extend(new_app(page="measure/atlas", atlas_atlas=atlases.OWN, **link) for link in VIEWS)
+            apps.extend(new_app(page="research/atlas", atlas_atlas=atlases.OWN, **link) for link in VIEWS)
         for app in apps:
             app.run()
             assert not app.exception, (what, app.exception)

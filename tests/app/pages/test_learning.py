@@ -19,7 +19,7 @@ from visformer.app.widgets import component
 from visformer.system import limits
 from visformer.web.learning import end_of
 
-PAGE = "measure/learning"
+PAGE = "understand/learning"
 WEIGHTS = "Gfqv1PF06JrGfqv1PF06JrG"
 
 

@@ -51,7 +51,7 @@ EXPLANATIONS = {
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
 """Family and page to the sentence about what the model lacks."""
-BEYOND = {"measure/compare": {"moments"}}
+BEYOND = {"research/compare": {"moments"}}
 """What a translator without a history, whose translation is as long as can be, cannot show."""
 
 
@@ -214,13 +214,13 @@ def test_every_view_of_a_translator_of_other_sizes_shows_something(start, monkey
             if view == "patching":  # only bundled models have pairs
                 assert "no bundled pairs" in app.info[-1].value
                 continue
-            if page == "measure/heads" and not shows_something(app):  # of this model nothing has been measured before
+            if page == "research/heads" and not shows_something(app):  # of this model nothing has been measured before
                 button(app, "Measure").click().run()
             assert shows_something(app) or view in BEYOND.get(page, ()), (page, view)
 
 
 def test_an_encoder_has_no_effect_on_a_next_token_but_known_heads(start):
-    app = open_page(start("bert"), "measure/heads")
+    app = open_page(start("bert"), "research/heads")
     assert infos(app)[-1].startswith("This model is an encoder: it predicts no next token")
     choose(app, "heads_view", "known")
     button(app, "Measure").click().run()

@@ -43,7 +43,7 @@ from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
 from visformer.web.panels import Click
 
-AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "measure/heads", "measure/compare"]
+AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "research/heads", "research/compare"]
 """Pages whose first view has no controls outside the browser, or a slider that ends at its default."""
 
 _FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/examples", "web/pa", "export/tables.py")
@@ -128,7 +128,7 @@ def test_tokens_that_no_page_expects_raise_no_exception(new_app):
     app = enter(new_app(), "😀 <script>")
     for page in PAGES:
         open_page(app, page)
-        assert page == "measure/learning" or app.text[-1].value, page
+        assert page == "understand/learning" or app.text[-1].value, page
 
 
 def test_a_chosen_attention_stays_chosen_in_another_view(new_app):

@@ -119,7 +119,7 @@ def link_effects(trace: "Trace") -> None:
     """Link to what the weights of the head do, if the model predicts next tokens."""
     _ = boxes.gettext()
     if effects.predicts(trace):
-        st.page_link("pages/measure/effects.py", label=_("What its weights do"), query_params=address.address())
+        st.page_link("pages/research/effects.py", label=_("What its weights do"), query_params=address.address())
 
 
 def _place(selected: Selection) -> dict[str, Any]:

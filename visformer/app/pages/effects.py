@@ -240,7 +240,7 @@ def _carry_over(setting: Setting, click: Click) -> None:
     state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
     if state.fits:
         label = _("The corrupt run with and without this value")
-        st.page_link("pages/measure/compare.py", label=label, query_params=address.address(state))
+        st.page_link("pages/research/compare.py", label=label, query_params=address.address(state))
 
 
 def lens(trace: Trace, _bar: Any) -> None:

@@ -1,7 +1,8 @@
 """The side bar: the guided lesson, the pages, and the model that the numbers come from, with where in it one is."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -52,11 +53,19 @@ def draw(sections: Sections) -> None:
             st.header("Visformer", anchor=False)
         lesson_menu.entry()
         for name, (title, pages) in zip(SECTIONS, sections.items(), strict=True):
-            with st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
-                st.caption(plain(title))
+            with _section(name, title), st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
                 for page in pages:
-                    st.page_link(page, query_params=link)
+                    about = boxes.gettext()(registered()[page.url_path].about)
+                    st.page_link(page, query_params=link, help=plain(about))
         _model_chooser()
+
+
+def _section(name: str, title: str) -> Any:
+    """Return where the pages of a section are: those for research are folded unless one of them is open."""
+    if name == "research":
+        return st.expander(plain(title), expanded=registered()[current_page()].section == name, key="research")
+    st.caption(plain(title))
+    return nullcontext()
 
 
 def _model_chooser() -> None:

@@ -137,15 +137,17 @@ class Page:
         section: folder of its script.
         order: sort key in the list of pages.
         title: its title in that list.
+        about: what it shows, in a line.
         views: its pictures, and the views that only the page can draw.
         has_sentence: whether it shows the sentence; otherwise it has numbers of its own.
         where: the part of the model that it shows, marked in the side bar; None: none of it.
     """
 
     name: str
-    section: Literal["see", "understand", "measure"]
+    section: Literal["see", "understand", "research"]
     order: int
     title: str
+    about: str
     views: tuple[View, ...] = ()
     script: str = ""
     has_sentence: bool = True
@@ -176,7 +178,7 @@ def is_figure(drawn: object) -> bool:
     return hasattr(drawn, "to_plotly_json")
 
 
-SECTIONS = {"see": N_("See"), "understand": N_("Understand"), "measure": N_("Measure")}
+SECTIONS = {"see": N_("See"), "understand": N_("Understand"), "research": N_("Research")}
 
 
 @cache
