@@ -17,8 +17,6 @@ from visformer.adapters.bundled import folder_of
 from visformer.adapters.history import head_scores
 from visformer.adapters.load import nbytes_of
 from visformer.adapters.lookup import require_model
-from visformer.app.serving.model_downloads import is_to_be_downloaded
-from visformer.app.serving.models import can_be_loaded_again
 from visformer.errors import CheckpointError
 from visformer.model.checkpoints import load_checkpoint, save_checkpoint
 from visformer.model.moments import pack
@@ -122,8 +120,6 @@ def test_a_name_may_contain_the_moment(own, tmp_path, monkeypatch):
     assert vf.load(f"{own}@1").info == vf.load(own, moment=1).info
     assert nbytes_of(f"{own}@1") == nbytes_of(str(own)) > 10_000
     require_model(f"{own}@4")
-    assert can_be_loaded_again(f"{own}@4") and can_be_loaded_again("en-zh@4")
-    assert not is_to_be_downloaded("en-zh@4")
     for use in (vf.load, require_model):
         with pytest.raises(CheckpointError, match=r"^moment=5: .*has the moments 0 to 4"):
             use(f"{own}@5")

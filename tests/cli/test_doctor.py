@@ -3,18 +3,20 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from visformer.cli import checks, main
+from visformer.cli import checks, main, packages
 from visformer.system.checksums import SUMS, write_sums
 from visformer.system.settings import SETTINGS
 
@@ -31,9 +33,9 @@ def _no_network(monkeypatch):
 def installation(tmp_path, monkeypatch):
     """A copy of what doctor examines, for tests to damage."""
     shutil.copytree(checks.HERE.parent / CHECKPOINT, tmp_path / CHECKPOINT)
-    for name in checks.HERE.parent.glob("requirements*.txt"):
-        shutil.copy(name, tmp_path)
-    monkeypatch.setattr(checks, "HERE", tmp_path / "visformer")
+    shutil.copy(checks.HERE.parent / "pyproject.toml", tmp_path)
+    for module in (checks, packages):
+        monkeypatch.setattr(module, "HERE", tmp_path / "visformer")
     return tmp_path
 
 
@@ -132,29 +134,33 @@ def test_unreadable_checksums_are_a_fault_and_exit_code_1(installation):
     assert json.loads(machine_readable.stdout)["ok"] is False
 
 
-def test_versions_are_compared_with_the_pins(installation):
-    pins = installation / "requirements.txt"
-    text = pins.read_text(encoding="utf-8").replace("click==", "click==0.")
-    pins.write_text(f"{text}no-such-package==1.0\n", encoding="utf-8")
-    required, *_ = findings_of("packages")
-    assert required.state == "fix"
-    assert "no-such-package is not installed; click " in required.found
-    assert "instead of 0." in required.found
-    assert required.remedy == "pip install -r requirements.txt"
+def found_with(installation, package, *others):
+    """Return what is found of the packages of each extra if others are declared in the place of one."""
+    file = installation / "pyproject.toml"
+    text, n = re.subn(rf'"{package}[=>].*?"', ", ".join(f'"{other}"' for other in others), file.read_text("utf-8"))
+    assert n == 1
+    file.write_text(text, encoding="utf-8")
+    return dict(zip(packages.declared(), findings_of("packages"), strict=True))
+
+
+def test_versions_are_compared_with_the_ranges(installation):
+    own = found_with(installation, "click", "click<8", "no-such-package>=1")[""]
+    assert (own.state, own.remedy) == ("fix", "pip install visformer")
+    assert re.fullmatch(r"no-such-package is not installed; click [\d.]+ instead of <8", own.found)
 
 
 def test_missing_extras_are_only_a_note(installation):
-    (installation / "requirements-hf.txt").write_text("no-such-package==1.0\n", encoding="utf-8")
-    _, extra, _ = findings_of("packages")
-    assert (extra.state, extra.remedy) == ("note", "pip install -r requirements-hf.txt")
+    extra = found_with(installation, "jieba", "no-such-package>=1")["train"]
+    assert (extra.state, extra.remedy) == ("note", 'pip install "visformer[train]"')
 
 
-def test_without_a_clone_the_pins_come_from_the_metadata(installation):
-    for name in installation.glob("requirements*.txt"):
-        name.unlink()
-    assert "streamlit" in checks._pins("requirements.txt")
-    assert "transformers" not in checks._pins("requirements.txt")
-    assert "transformers" in checks._pins("requirements-hf.txt")
+def test_without_a_clone_the_ranges_come_from_the_metadata(installation, monkeypatch):
+    source = packages.declared()
+    (installation / "pyproject.toml").unlink()
+    lines = [line if not extra else f'{line}; extra == "{extra}"' for extra, lines in source.items() for line in lines]
+    monkeypatch.setattr(metadata, "requires", {"visformer": lines}.get)
+    assert packages.declared() == source
+    assert {"", "app", "hf", "ray", "train"} == {*source}
 
 
 @pytest.mark.parametrize(

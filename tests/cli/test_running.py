@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -158,6 +159,16 @@ def test_without_the_repository_the_error_names_the_remedy(monkeypatch, tmp_path
     result = CliRunner().invoke(main, [command])
     assert result.exit_code == 1
     assert remedy in result.output
+
+
+@pytest.mark.parametrize(("missing", "extra"), [("streamlit", "app"), ("starlette", "app"), ("sacrebleu", "train")])
+def test_without_an_extra_the_error_names_the_command_that_installs_it(missing, extra):
+    command = ["run"] if extra == "app" else ["evaluate", "--pairs", "none.tsv"]
+    code = f"import sys; sys.modules[{missing!r}] = None; from visformer.cli import main; main({command})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    told = rf'Error: The package {missing}[\w.]* is not installed: pip install "visformer\[{extra}\]"\n'
+    assert re.fullmatch(told, done.stderr), done.stderr
 
 
 def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_path, served):

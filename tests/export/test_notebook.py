@@ -1,5 +1,8 @@
 """vf.explorer: a notebook cell that starts at a chosen head, view and cell; what does not exist is refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 import visformer as vf
@@ -96,3 +99,23 @@ def test_the_whole_model_of_patterns_alone_has_its_layers_and_heads():
         vf.figures.map(TRACE, layer=3)
     with pytest.raises(TraceError, match="lang is 'xx'"):
         vf.figures.map(TRACE, lang="xx")
+
+
+def test_a_notebook_needs_nothing_of_the_app(tmp_path):
+    """As visformer was installed, where none of the app's packages can be imported; `make test-lowest` has none."""
+    code = """
+import sys
+sys.modules |= dict.fromkeys(("streamlit", "starlette", "uvicorn", "websockets", "prometheus_client", "segno"))
+import visformer as vf
+trace = vf.load("en-zh").trace("I went to school.")
+assert "<iframe" in trace._repr_html_()
+assert vf.figures.attention_head(trace, "decoder.0.cross_attn.pattern", head=3).to_json()
+for ending in ("html", "svg", "png", "csv", "json"):
+    vf.export.save(trace, f"attention.{ending}")
+trace.save("trace.safetensors")
+assert vf.Trace.load("trace.safetensors").tokens == trace.tokens
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr

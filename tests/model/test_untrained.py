@@ -11,7 +11,6 @@ from safetensors import safe_open
 import visformer as vf
 from tests.support import tiny_translator
 from visformer.adapters.bundled import BUNDLED
-from visformer.app.session import url_state
 from visformer.errors import ConfigError
 from visformer.model.checkpoints import FOLDER
 from visformer.model.positions import POSITIONS
@@ -86,4 +85,3 @@ def test_an_untrained_model_can_be_loaded_in_float64():
 def test_the_name_untrained_alone_has_the_default_sizes():
     assert names_untrained("untrained") and not names_untrained("untraineds")
     assert Untrained.named("untrained") == Untrained()
-    assert url_state.read({"model": "untrained"})[0].model == Untrained().name

@@ -22,7 +22,7 @@ def random(*shape, dtype=torch.float32):
 @pytest.mark.parametrize("base", [100.0, 10_000.0])
 def test_queries_and_keys_are_rotated_as_in_llama(base):
     sizes = {"hidden_size": HEADS * D_K, "num_attention_heads": HEADS, "max_position_embeddings": N}
-    config = LlamaConfig(**sizes, rope_parameters={"rope_type": "default", "rope_theta": base})
+    config = LlamaConfig(**sizes, rope_theta=base)
     q, k = random(2, HEADS, N, D_K), random(2, HEADS, N, D_K).flip(0)
     cos, sin = LlamaRotaryEmbedding(config)(q, torch.arange(N)[None])
     order = Order.of(Rotary(base), torch.zeros(1, N, HEADS * D_K), n_heads=HEADS)

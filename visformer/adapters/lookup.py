@@ -37,7 +37,7 @@ def require_name(name: str) -> None:
             ),
             name=name,
             bundled=", ".join(BUNDLED),
-            remedy="pip install -r requirements-hf.txt",
+            remedy='pip install "visformer[hf]"',
         )
 
 

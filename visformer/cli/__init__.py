@@ -7,6 +7,7 @@ import click
 
 from visformer import __version__
 from visformer.cli import atlas, doctor, export, lesson, running, training
+from visformer.cli.packages import remedy
 from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
 
@@ -21,8 +22,8 @@ class _Group(click.Group):
         except VisformerError as error:
             raise click.ClickException(str(error)) from error
         except ModuleNotFoundError as error:
-            needed = "pip install -r requirements.txt -r requirements-train.txt"
-            raise click.ClickException(f"The package {error.name} is not installed: {needed}") from error
+            name = str(error.name)
+            raise click.ClickException(f"The package {name} is not installed: {remedy(name)}") from error
         except KeyboardInterrupt:
             ctx.exit(130)  # the exit code that shells expect after Ctrl+C
         except OSError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from visformer.cli.packages import install
 from visformer.cli.running import MODEL_HELP, complete_model, with_default
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _engine(
     from visformer.analysis.atlas.on_ray import Job, on_ray
 
     if find_spec("ray") is None:
-        raise click.ClickException("Ray is not installed: pip install -r requirements-ray.txt")
+        raise click.ClickException(f"Ray is not installed: {install('ray')}")
     name = str(Path(model).resolve()) if Path(model).is_dir() else model
     return on_ray(Job(partial(load, name), data, limit), address=address, workers=workers, threads=threads or 1)
 

@@ -5,7 +5,6 @@ No check depends on what it examines: a broken torch is a finding, not a traceba
 
 import os
 import platform
-import re
 import shutil
 import socket
 import subprocess
@@ -19,12 +18,11 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Literal
 
-import visformer
+from visformer.cli.packages import HERE, declared, install
 from visformer.errors import VisformerError
 from visformer.system import settings
 from visformer.system.checksums import damaged
 
-HERE = Path(visformer.__file__).resolve().parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Browsers for tests and benchmarks, which drive the first one that is installed."""
 
@@ -33,8 +31,6 @@ PATIENCE = 3.0
 """Timeout of a request to the hub, in seconds."""
 
 State = Literal["ok", "note", "fix"]
-
-_PIN = re.compile(r"([A-Za-z0-9_.-]+)==([^\s;]+)")
 
 
 @dataclass(frozen=True)
@@ -67,39 +63,24 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for name, needed_for in (
-        ("requirements.txt", ""),
-        ("requirements-hf.txt", "models of transformers"),
-        ("requirements-train.txt", "visformer train and evaluate"),
-    ):
-        pins = _pins(name)
-        versions = {package: _installed(package) for package in pins}
-        install = f"pip install -r {name}"
-        missing = [package for package, version in versions.items() if version is None]
+    from packaging.requirements import Requirement
+
+    for extra, lines in declared().items():
+        needed = {each.name: each.specifier for each in map(Requirement, lines)}
+        versions = {name: _installed(name) for name in needed}
+        missing = [name for name, version in versions.items() if version is None]
         other = [
-            f"{package} {version} instead of {pins[package]}"
-            for package, version in versions.items()
-            if version is not None and version.split("+")[0] != pins[package]
+            f"{name} {version} instead of {needed[name]}"
+            for name, version in versions.items()
+            if version is not None and not needed[name].contains(version, prereleases=True)
         ]
-        if needed_for and len(missing) == len(pins):
-            yield Finding("packages", "note", f"nothing of {name} is installed, which {needed_for} need", install)
+        lacks = [f"{name} is not installed" for name in missing]
+        if extra and missing:
+            yield Finding("packages", "note", f"{'; '.join(lacks)}: only the extra {extra} needs that", install(extra))
         elif missing or other:
-            lacks = [f"{package} is not installed" for package in missing]
-            yield Finding("packages", "fix", "; ".join([*lacks, *other]), install)
+            yield Finding("packages", "fix", "; ".join([*lacks, *other]), install(extra))
         else:
-            yield Finding("packages", "ok", ", ".join(f"{package} {version}" for package, version in versions.items()))
-
-
-def _pins(name: str) -> dict[str, str]:
-    """Return the versions that a requirements file pins; without that file, those in the package's metadata."""
-    file = HERE.parent / name
-    if file.is_file():
-        lines = file.read_text(encoding="utf-8").splitlines()
-    else:
-        extra = name.removeprefix("requirements").removeprefix("-").removesuffix(".txt")
-        recorded = metadata.requires("visformer") or []
-        lines = [line for line in recorded if (f'extra == "{extra}"' in line if extra else "extra ==" not in line)]
-    return {match[1]: match[2] for line in lines if (match := _PIN.match(line))}
+            yield Finding("packages", "ok", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
 def _installed(package: str) -> str | None:
@@ -154,7 +135,7 @@ def _threads() -> Iterator[Finding]:
         return
     torch = _torch_threads()
     if isinstance(torch, str):
-        yield Finding("threads", "fix", f"{text}; torch cannot be imported: {torch}", "pip install -r requirements.txt")
+        yield Finding("threads", "fix", f"{text}; torch cannot be imported: {torch}", "reinstall torch")
         return
     text += f", torch uses {torch} from Python and {torch if setting else max(1, cores // 2)} in the app"
     quota = _quota()

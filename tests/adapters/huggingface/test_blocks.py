@@ -12,6 +12,7 @@ from tests.adapters.huggingface.hub import HYBRIDS, TEXT, target_of, tiny_model,
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
 from visformer.adapters.huggingface.families import FAMILIES
+from visformer.adapters.huggingface.run import Engine
 from visformer.model.positions import DESCRIBED
 from visformer.trace import Trace
 
@@ -40,7 +41,9 @@ class Pass:
         for module in self.module.modules():
             module.register_forward_hook(self._note, with_kwargs=True)
         ids = torch.tensor([tokenizer()(TEXT).input_ids])
-        inputs = {"input_ids": ids, "output_attentions": True, "output_hidden_states": True, "use_cache": True}
+        inputs = {"input_ids": ids, "output_attentions": True, "output_hidden_states": True}
+        if FAMILIES[family].kind != "encoder":
+            inputs["use_cache"] = True
         if FAMILIES[family].kind == "encoder-decoder":
             inputs["decoder_input_ids"] = ids[:, :-1]
         with torch.no_grad():
@@ -94,7 +97,7 @@ def sublayers_of(run, block, stack):
             found.append(Sublayer(run, name, attention, last))
             attentions |= {*attention.modules(), last}
     if stack.ffn:
-        network = block.get_submodule(stack.ffn)
+        network = next(module for name, module in block.named_modules() if name in stack.ffn.split("|"))
         found.append(Sublayer(run, "ffn", network, network))
     else:
         others = {*block.modules()} - attentions
@@ -123,7 +126,7 @@ def holds(norm, parallel, run, sublayers, start, end):
 def test_the_architecture_of_a_family_is_what_its_modules_compute(family, changes):
     told = tiny_model(family, **changes).info.blocks
     run = Pass(family, changes)
-    base = run.module.base_model
+    base = Engine(run.module).base
     for part, stack in FAMILIES[family].stacks.items():
         blocks = getattr(told, part)
         first, *others = base.get_submodule(stack.blocks).children()

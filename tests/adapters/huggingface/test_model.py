@@ -3,7 +3,9 @@
 import copy
 import logging
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ import torch
 import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import (
+    IS_OLD,
     SIZE,
     TEXT,
+    made,
     one_of_each,
     target_of,
     tiny_model,
@@ -39,7 +43,7 @@ def ids_of(trace, side):
 
 def expected(family, trace):
     """Return the outputs of an unwrapped copy of the model, with transformers' own eager attention."""
-    twin = tiny_module(family)
+    twin = made(family)
     options = {"output_attentions": True, "output_hidden_states": True, "return_dict": True}
     with torch.no_grad():
         if FAMILIES[family].kind == "encoder":
@@ -536,6 +540,26 @@ def test_a_module_without_its_head_is_refused():
         vf.wrap(tiny_module("bart").model, tokenizer())
     with pytest.raises(VisformerError, match="AutoModelForImageTextToText"):
         vf.wrap(tiny_module("qwen2_vl").model, tokenizer())
+
+
+@pytest.mark.parametrize("family", FAMILIES if IS_OLD else ())
+def test_before_version_5_every_family_shows_at_least_its_patterns(family):
+    """With the attention function that transformers chooses, as in a model that was loaded."""
+    model = vf.wrap(made(family, attention=None), tokenizer())
+    trace = model.trace(TEXT, target_of(model))
+    theirs = stacks(family, expected(family, trace))
+    assert sum(map(len, theirs.values())) == sum(name.endswith(".pattern") for name in trace.names())
+    for path, patterns in theirs.items():
+        for layer, pattern in enumerate(patterns):
+            close(trace[f"{path.format(layer)}.pattern"], pattern[0])
+
+
+@pytest.mark.parametrize("page", ["models.md", "models.zh-CN.md"] if IS_OLD else ())
+def test_the_families_that_show_patterns_only_before_version_5_are_documented(page):
+    less = {family for family in FAMILIES if vf.wrap(made(family), tokenizer())._patterns_only}
+    text = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines() if "4.57" in line and "`bert`" in line]
+    assert {*re.findall(r"`([\w-]+)`", line)} == less
 
 
 def test_a_model_for_which_our_attention_is_wrong_has_only_its_own_patterns(monkeypatch):

@@ -12,12 +12,14 @@ import torch
 from torch import nn
 
 import visformer as vf
-from tests.adapters.huggingface.hub import STRUCTURES, TEXT, target_of, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import IS_OLD, STRUCTURES, TEXT, target_of, tiny_module, tokenizer
 from tests.support import tiny_config, tiny_tokenizer
 from visformer.edits import Silence
 from visformer.errors import TraceError, VisformerError
 
 SOME = ("bert", "gpt2", "falcon", "t5")
+OF_LIBRARY = {"_output_capturing_hooks_installed", *(["forward"] if IS_OLD else [])}
+"""Attributes that transformers itself adds to modules, to return attention weights."""
 
 
 def of_library(hook):
@@ -32,7 +34,7 @@ def what_is_set(module):
         for part in module.modules()
     ]
     modes = [part.training for part in module.modules()]
-    named = [sorted({*vars(part)} - {"_output_capturing_hooks_installed"}) for part in module.modules()]
+    named = [sorted({*vars(part)} - OF_LIBRARY) for part in module.modules()]
     configs = [part.config._attn_implementation for part in module.modules() if hasattr(part, "config")]
     return hooks, modes, named, configs, module.config._attn_implementation
 

@@ -6,7 +6,9 @@ import pytest
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import enter, texts
+from visformer.adapters.bundled import folder_of
 from visformer.app.serving import models, workbench
+from visformer.app.serving.model_downloads import is_to_be_downloaded
 from visformer.app.session import boxes, url_state
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained
@@ -117,3 +119,8 @@ def test_an_invalid_untrained_model_in_a_link_is_an_error(new_app):
         page = new_app(model=f"untrained-{sizes}")
         assert not page.exception
         assert any(message in text for text in texts(page)), sizes
+
+
+def test_a_moment_is_loaded_again_and_never_downloaded():
+    for name in ("en-zh@4", f"{folder_of('en-zh')}@4"):
+        assert models.can_be_loaded_again(name) and not is_to_be_downloaded(name)

@@ -14,6 +14,7 @@ from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.url_state import State
+from visformer.model.untrained import Untrained
 from visformer.system import limits
 from visformer.web.selection import Selection
 
@@ -180,3 +181,7 @@ def test_a_link_stays_under_4_kB():
     assert not State(text="好" * 430).fits
     largest = State(text="😀" * 1_000, target="😀" * 1_000)
     assert len(largest.file().encode()) < limits.STATE_BYTES
+
+
+def test_a_link_may_name_an_untrained_model_without_its_sizes():
+    assert url_state.read({"model": "untrained"})[0].model == Untrained().name

@@ -39,9 +39,10 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
     """Fields of :class:`ModelInfo`, derived from the shapes of all tensors of a short pass."""
     heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
     groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
+    size = getattr(config.get_text_config(), "hidden_size", None) or config.hidden_size  # FSMT's is in the outer config
     return {
         "n_heads": heads[0],
-        "d_model": int(config.get_text_config().hidden_size),
+        "d_model": int(size),
         "n_kv_heads": groups[0] if groups else None,
         "position": _position(config),
     }

@@ -348,7 +348,7 @@ FAMILIES: Mapping[str, Family] = {
     "llama": Family("rotary", decoder=_LLAMA),
     "mistral": Family("rotary", decoder=_LLAMA),
     "ministral": Family("rotary", decoder=_LLAMA),
-    "mixtral": Family("rotary", decoder=_EXPERTS),
+    "mixtral": Family("rotary", decoder=replace(_EXPERTS, ffn="mlp|block_sparse_moe")),  # before transformers 5
     "qwen2": Family("rotary", decoder=_LLAMA),
     "qwen2_moe": Family("rotary", decoder=_EXPERTS),
     "qwen3": Family("rotary", decoder=_LLAMA),

@@ -8,6 +8,7 @@ ended, the file in progress is discarded, and complete files stay.
 import json
 import signal
 import sys
+from inspect import signature
 from typing import Any
 
 from huggingface_hub import constants, hf_hub_download
@@ -30,8 +31,10 @@ def fetch(name: str) -> None:
         files = files_of(name)
         require_weights(files)
         require_room(files)
+        # Without this argument, before version 1.1 of the library, files are counted once they are complete.
+        counts: dict[str, Any] = {"tqdm_class": _Count} if "tqdm_class" in signature(hf_hub_download).parameters else {}
         for file, size in files.sizes.items():
-            hf_hub_download(name, file, tqdm_class=_Count)
+            hf_hub_download(name, file, **counts)
             _Count.before += size
             _report(done=_Count.before)
 

@@ -13,7 +13,7 @@ from huggingface_hub import constants
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
-from visformer.adapters.huggingface.files import files_of, helpful, is_here
+from visformer.adapters.huggingface.files import files_of, helpful, is_here, snapshot_of
 from visformer.adapters.huggingface.model import HubModel
 from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import HEADS, class_of, kind_of
@@ -56,7 +56,9 @@ def load_hub(
             licence = files_of(name).licence
         config = AutoConfig.from_pretrained(name, **safe)
         refuse(config)
-        module, missing = _module(name, config, dtype=dtype or "auto", **safe, **options)
+        # Where peft is installed, transformers looks for an adapter too: of a name it would ask the hub for one.
+        place = str(snapshot_of(name)) if is_local else name
+        module, missing = _module(place, config, dtype=dtype or "auto", **safe, **options)
         _refuse_missing(name, missing)
         tokenizer = AutoTokenizer.from_pretrained(name, **safe)
         _require_vocabulary(folder, tokenizer)
@@ -104,8 +106,6 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     Returns:
         The module, and the names of weights that are missing: they are random. A pooler is never shown.
     """
-    # Where peft is installed, transformers looks for an adapter too, and would ask the hub for one.
-    options["adapter_kwargs"] = {"local_files_only": options["local_files_only"]}
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
     heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
     for auto in (*heads, class_of(config)):

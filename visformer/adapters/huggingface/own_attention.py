@@ -3,8 +3,10 @@
 Each function below stands in for one method of a family's attention module, and only while a session is open: the
 projections, the rotation and the cache remain the family's, :func:`visformer.adapters.huggingface.taps.attend` does
 what lies between them. Like any other family, each is compared with its own eager attention when it is wrapped.
+Before version 5, transformers passes a mask of heads as well, which is None here.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -55,8 +57,9 @@ def _falcon(
     return module.dense(heads.flatten(2)), pattern
 
 
-def _mpnet(module: Any, hidden_states: Tensor, attention_mask: Tensor | None, position_bias: Tensor, **_: Any) -> Pair:
-    """``MPNetSelfAttention.forward``; ``position_bias``: (batch, head, query, key)."""
+def _mpnet(module: Any, hidden_states: Tensor, attention_mask: Tensor | None, *more: Tensor, **_: Any) -> Pair:
+    """``MPNetSelfAttention.forward``; the last of ``more``: the bias (batch, head, query, key)."""
+    position_bias = more[-1]
     projected = (project(hidden_states) for project in (module.q, module.k, module.v))
     query, key, value = (x.unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2) for x in projected)
     heads, pattern = attend(module, query, key, value, attention_mask, position_bias=position_bias)
@@ -109,18 +112,22 @@ def _deberta_v2(
     return heads.flatten(2), pattern
 
 
-def _gptj(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> Pair:
+def _gptj(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, *_: Any
+) -> Pair:
     """``GPTJAttention._attn``, after rotary; scores in float32."""
     heads, pattern = attend(module, query.float(), key.float(), value, attention_mask)
     return heads.transpose(1, 2), pattern
 
 
-def _gpt_neo(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None) -> Pair:
+def _gpt_neo(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, *_: Any
+) -> Pair:
     """``GPTNeoSelfAttention._attn``: scores in float32, not scaled; the module has its own causal or local mask."""
     n_query, n_key = query.shape[-2], key.shape[-2]
     mask = module.bias[:, :, n_key - n_query : n_key, :n_key]  # bool (1, 1, query, key)
     if attention_mask is not None:
-        mask = attention_mask.masked_fill(~mask, torch.finfo(attention_mask.dtype).min)
+        mask = attention_mask[..., :n_key].masked_fill(~mask, torch.finfo(attention_mask.dtype).min)
     heads, pattern = attend(module, query.float(), key.float(), value, mask, scaling=1.0)
     return heads.transpose(1, 2), pattern
 
@@ -148,6 +155,17 @@ def has_patterns(config: Any) -> bool:
 def calls_interface(config: Any) -> bool:
     """Whether a family's attention calls the function that the config names."""
     return config.model_type not in _METHODS
+
+
+def can_be_ours(config: Any, callers: Iterable[nn.Module]) -> bool:
+    """Whether our function can compute a family's attention, which in transformers 4.57 not every family's code calls.
+
+    It calls none but those of a table that it imports.
+    """
+    sources = [{sys.modules.get(each.__module__) for each in type(module).__mro__} for module in callers]
+    return not calls_interface(config) or all(
+        any(hasattr(source, "ALL_ATTENTION_FUNCTIONS") for source in among) for among in sources
+    )
 
 
 def stand_ins(config: Any, callers: Iterable[nn.Module]) -> Iterator[tuple[nn.Module, str, Callable[..., Pair]]]:

@@ -73,6 +73,8 @@ class Engine:
                 wanted=class_of(module.config),
             )
         self.base: nn.Module = module.base_model
+        if self.base is module and self.kind == "decoder":  # transformers 4.57 looks for Gemma 3's by another name
+            self.base = getattr(module, "model", module)
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
         self._numberings: dict[str, Numbering] = {}
         self.logits_axes = axes_of("logits") if self.kind != "encoder" else None

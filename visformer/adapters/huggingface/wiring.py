@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from visformer.adapters.huggingface.families import Stack, layout_of, places
-from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns, stand_ins
+from visformer.adapters.huggingface.own_attention import calls_interface, can_be_ours, has_patterns, stand_ins
 from visformer.adapters.huggingface.taps import NAME, Callers, Hook, part_of
 from visformer.adapters.recording import Passes
 from visformer.errors import N_, TraceError
@@ -39,8 +39,8 @@ class Wiring(Passes):
         super().__init__(model)
         self._model, self._base, self._stacks, self._config = model, base, stacks, config
         self._has_logits = has_logits
-        self.ours = bool(stacks)
-        self.callers: Callers = {}
+        _, self.callers = self._places()
+        self.ours = bool(stacks) and can_be_ours(config, self.callers)
 
     def _begin(self, undo: ExitStack) -> None:
         if any(getattr(module, "_compiled_call_impl", None) is not None for module in self._model.modules()):
