@@ -63,7 +63,9 @@ def draw(sections: Sections) -> None:
 def _section(name: str, title: str) -> Any:
     """Return where the pages of a section are: those for research are folded unless one of them is open."""
     if name == "research":
-        return st.expander(plain(title), expanded=registered()[current_page()].section == name, key="research")
+        return st.expander(
+            plain(title), expanded=registered()[current_page()].section == name, key=name, type="compact"
+        )
     st.caption(plain(title))
     return nullcontext()
 
