@@ -53,7 +53,7 @@ def fails_with(annotation: Any, error: Exception | None = None) -> Callable[[Any
         (Mapping[str, int], [{}, {"a": 1}], [{"a": "b"}, {1: 1}, [("a", 1)]]),
         (Callable[[int], str], [str, lambda x: x], ["str", None, 5]),
         (Reader, [lambda text: text], ["text", 5]),
-        (NDArray[np.float64], [np.zeros(2), np.zeros(0)], [[0.0], 0.0, "x", None]),
+        (NDArray[np.float64], [np.zeros(2), np.zeros(0)], [[0.0], 0.0, "x", None, torch.zeros(2)]),
         (ArrayLike, [1, [1, 2], [[True]], np.zeros(2), ()], ["x", None, [[1], [1, 2]], object(), {}]),
         (ArrayLike | None, [1, [1], None], ["x", object()]),
         ("Decimal", [], [1, "x"]),

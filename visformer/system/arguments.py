@@ -245,7 +245,7 @@ def _is(value: Any, hint: Any) -> bool:
     if kind == _Array:
         return _is_array(value)
     if kind.__name__ == "ndarray":
-        return hasattr(value, "__array__")
+        return hasattr(value, "__array_ufunc__")  # not a tensor of torch, whose methods are others
     if kind in (int, float):
         number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
         return number or getattr(value, "shape", None) == ()
