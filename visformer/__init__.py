@@ -6,6 +6,7 @@ The public names below are imported on first use (PEP 562), so that ``import vis
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer.system.arguments import public
 from visformer.system.version import VERSION
 from visformer.trace import display
 
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
+        return public(getattr(importlib.import_module(_PUBLIC[name]), name), __name__)
     if name in _MODULES:
         return importlib.import_module(f"visformer.{name}")
     raise AttributeError(f"module 'visformer' has no attribute {name!r}")

@@ -96,6 +96,10 @@ class VisformerError(ValueError):
         return str(self.args[0])
 
 
+class ArgumentError(VisformerError, TypeError):
+    """An argument is not of the type that a function takes; the message names both."""
+
+
 class ConfigError(VisformerError):
     """An invalid TransformerConfig or other configuration."""
 

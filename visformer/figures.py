@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from visformer.system.arguments import checked, public
+
 _PLACES = {
     "decoding": "beam_tree candidate_bars",
     "panels": "attention_head attention_heads matrix",
@@ -29,21 +31,25 @@ __all__ = [
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from visformer.adapters.base import TracedModel
     from visformer.adapters.ids import Text
     from visformer.export.notebook import Explorer
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
     from visformer.pictures.registry.setting import Source
+    from visformer.pictures.style.theme import Theme
+    from visformer.trace import Trace
 
 
+@checked
 def draw(
     picture: str,
-    source: Any = None,
+    source: "Trace | TracedModel | None" = None,
     text: "Text | None" = None,
     *,
     target: "Text | None" = None,
-    theme: str = "light",
+    theme: "Theme" = "light",
     lang: str = "en",
     **options: Any,
 ) -> "Figure | Explorer":
@@ -78,7 +84,7 @@ def draw(
         from visformer.export.notebook import live
 
         return live(drawn, lang=lang)  # type: ignore[arg-type]
-    return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)  # type: ignore[arg-type]
+    return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)
 
 
 def source_of(
@@ -157,7 +163,7 @@ def _name_of(model: Any) -> str:
 def __getattr__(name: str) -> Any:
     for place, names in _PLACES.items():
         if name in names.split():
-            return getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name)
+            return public(getattr(importlib.import_module(f"visformer.pictures.charts.{place}"), name), __name__)
     if not name.startswith("_"):
         from visformer.pictures.registry.picture import pictures
 

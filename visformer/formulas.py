@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from visformer.errors import N_, ConfigError, ShapeError
+from visformer.system.arguments import checked, require_whole
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
+@checked
 def softmax(scores: ArrayLike, mask: ArrayLike | None = None) -> Floats:
     """softmax(s)_j = exp(s_j) / sum_k exp(s_k), over the last axis (section 3.2.1).
 
@@ -40,6 +42,7 @@ def softmax(scores: ArrayLike, mask: ArrayLike | None = None) -> Floats:
     return weights / np.where(total == 0.0, 1.0, total)
 
 
+@checked
 def attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -80,6 +83,7 @@ def attention(
     return pattern @ v, pattern  # (..., query, d_v)
 
 
+@checked
 def frequencies(d_model: int, base: float = 10000.0) -> Floats:
     """base^(-2i/d) for i = 0, 1, ...: the angle per position, for each pair of dimensions (section 3.5).
 
@@ -94,6 +98,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Floats:
     return np.asarray(base, dtype=np.float64) ** (-2.0 * pairs / d_model)
 
 
+@checked
 def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -> Floats:
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(the same angle) (section 3.5).
 
@@ -120,6 +125,7 @@ def sinusoidal_encoding(n_positions: int, d_model: int, base: float = 10000.0) -
     return encoding_at(np.arange(n_positions), d_model, base)
 
 
+@checked
 def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Floats:
     """Return the rows of :func:`sinusoidal_encoding` for these positions, in this order.
 
@@ -138,6 +144,7 @@ def encoding_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> Fl
     return table
 
 
+@checked
 def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
     """Rotate each pair (i, i + d/2) of a vector by position times base^(-2i/d) (Su et al. 2021, equation 15).
 
@@ -163,6 +170,7 @@ def rotate(x: ArrayLike, positions: ArrayLike, base: float = 10000.0) -> Floats:
     return np.concatenate([turned.real, turned.imag], axis=-1)
 
 
+@checked
 def alibi_slopes(n_heads: int) -> Floats:
     """2^(-8/n), 2^(-16/n), ... for n heads (Press et al. 2022, section 3).
 
@@ -174,13 +182,18 @@ def alibi_slopes(n_heads: int) -> Floats:
 
     Returns:
         (head,), above 0: the penalty on a score per token of distance.
+
+    Raises:
+        VisformerError: there is no head.
     """
+    require_whole("n_heads", n_heads)
     below = 2 ** int(math.log2(n_heads))
     slopes = 2.0 ** (-8.0 / below * np.arange(1, below + 1))
     between = 2.0 ** (-4.0 / below * np.arange(1, 2 * (n_heads - below) + 1, 2))
     return np.concatenate([slopes, between])
 
 
+@checked
 def alibi_bias(n_heads: int, n: int) -> Floats:
     """-slope |i - j|: the bias of each head's scores for query i and key j (Press et al. 2022).
 
@@ -190,6 +203,9 @@ def alibi_bias(n_heads: int, n: int) -> Floats:
 
     Returns:
         (head, query n, key n), 0 on the diagonal.
+
+    Raises:
+        VisformerError: there is no head.
     """
     places = np.arange(n)
     distance = np.abs(places[:, None] - places[None, :])  # (query, key)
@@ -197,6 +213,7 @@ def alibi_bias(n_heads: int, n: int) -> Floats:
     return bias
 
 
+@checked
 def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-5) -> Floats:
     """gain (x - mean) / sqrt(variance + eps) + bias, over the last axis (section 3.1, after Ba et al. 2016).
 
@@ -218,6 +235,7 @@ def layer_norm(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, ep
     return normed
 
 
+@checked
 def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLike = 0.0, eps: float = 1e-6) -> Floats:
     """gain (x - mean) / (s + eps) + bias, where s is the *sample* standard deviation (divided by d - 1).
 
@@ -247,6 +265,7 @@ def layer_norm_sample_std(x: ArrayLike, *, gain: ArrayLike = 1.0, bias: ArrayLik
     return normed
 
 
+@checked
 def batch_norm(x: ArrayLike, real: ArrayLike | None = None, *, eps: float = 1e-5) -> Floats:
     """(x - mean) / sqrt(variance + eps) over all tokens, separately for each feature (Ioffe & Szegedy 2015).
 
@@ -259,8 +278,13 @@ def batch_norm(x: ArrayLike, real: ArrayLike | None = None, *, eps: float = 1e-5
 
     Returns:
         (token, d).
+
+    Raises:
+        ShapeError: ``x`` has not two axes.
     """
     x = np.asarray(x, dtype=np.float64)
+    if x.ndim != 2:
+        raise ShapeError(N_("Tokens have the shape (token, d); given {shape}."), shape=x.shape)
     counted = x if real is None else x[np.asarray(real, dtype=np.bool_)]
     if not len(counted):
         return np.zeros_like(x)
@@ -268,6 +292,7 @@ def batch_norm(x: ArrayLike, real: ArrayLike | None = None, *, eps: float = 1e-5
     return normed
 
 
+@checked
 def feed_forward(
     x: ArrayLike,
     w_1: ArrayLike,
@@ -309,6 +334,7 @@ def feed_forward(
     return hidden @ w_2 + b_2  # (..., d_model)
 
 
+@checked
 def causal_mask(n: int) -> Bools:
     """Mask that lets position i attend to positions 0..i (section 3.2.3).
 
@@ -322,6 +348,7 @@ def causal_mask(n: int) -> Bools:
     return places[None, :] <= places[:, None]
 
 
+@checked
 def padding_mask(ids: ArrayLike, pad_id: int = 0) -> Bools:
     """Mask that hides keys that are padding.
 

@@ -41,6 +41,15 @@ def setting():
     raise AssertionError
 
 
+def test_answers_are_ids_also_without_a_prefix_but_not_beside_a_text():
+    module, (clean, corrupt), a, b = setting()
+    model = wrap(module, hub.tokenizer())
+    found = patching(model, clean, corrupt, answers=([a], [b]))
+    assert np.array_equal(found.share, patching(model, clean, corrupt, answers=((a,), (b,)), prefix=()).share)
+    with pytest.raises(VisformerError, match=r"prefix='the' and the answer \[\d+\] have to be both texts"):
+        patching(model, clean, corrupt, answers=([a], [b]), prefix="the")
+
+
 def test_shares_are_those_of_hooks_by_hand():
     module, (clean, corrupt), a, b = setting()
     of_clean, of_corrupt = (differences(module, ids, a, b) for ids in (clean, corrupt))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import visformer as vf
@@ -60,6 +61,24 @@ def test_errors_name_the_invalid_value_and_the_valid_ones(trace):
         picture("waves").make(Source(), {"positions": 0})
     with pytest.raises(VisformerError, match=r"There is no picture 'none': map, history, embedding, waves"):
         picture("none")
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "values"),
+    [
+        ("waves", "positions", ["5", 1.5, float("nan"), True, [1], np.ones(3)]),
+        ("waves", "dimensions", ["5", 5, ["a"], [0.5]]),
+        ("sublayer", "layer", ["0", 0.5, True, [0], np.zeros(2)]),
+        ("sublayer", "stack", [[], {}, np.zeros(2), 5]),
+        ("embedding", "scaled", ["yes", [], np.zeros(2)]),
+        ("atlas", "token", [5, ["a"]]),
+    ],
+)
+def test_a_value_of_another_type_is_refused(trace, name, option, values):
+    source = vf.figures.source_of(trace)
+    for value in values:
+        with pytest.raises(OptionError, match=option):
+            picture(name).make(source, {option: value})
 
 
 def test_a_link_has_a_smaller_range_than_a_call_from_python():

@@ -20,7 +20,7 @@ from visformer.adapters.requests import Encoded, Request
 from visformer.adapters.reruns import Reruns
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
-from visformer.errors import N_, Message, TextError, VisformerError
+from visformer.errors import N_, Message, TextError, TraceError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
@@ -354,6 +354,7 @@ class TracedModel(Reruns):
             The Trace of the pass, and (row, *shape) for each tensor. The parameters' own gradients stay as they are.
 
         Raises:
+            TraceError: ``at`` names nothing.
             VisformerError: see :meth:`trace`; or the model predicts no tokens, or a tensor has no part in them.
             BudgetError: the gradients would be too large.
         """
@@ -364,6 +365,11 @@ class TracedModel(Reruns):
         if target is None and self.info.kind == "encoder-decoder":
             target = self.translate(source, to=to).ids
         record = globs(at)
+        if not record:
+            raise TraceError(
+                N_("record={record!r} names no tensors: pass names or glob patterns, such as ('*.pattern', 'logits')."),
+                record=at,
+            )
         named = matching(self._names, record)
         wanted = [name for name in self._names if name in named]
         watch = Watch(frozenset((*wanted, "logits")))

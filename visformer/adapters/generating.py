@@ -21,9 +21,9 @@ from visformer.model.decoding import (
     check_ranges,
     confidence,
     decode,
-    require_whole,
     reshape,
 )
+from visformer.system.arguments import require_whole
 from visformer.trace.pieces import told_apart
 from visformer.trace.predictions import likeliest
 

@@ -24,7 +24,7 @@ from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.adapters.learning.training import config_of, trained
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import OwnModel, Translator, adapted
-from visformer.errors import N_, CheckpointError, ConfigError, VisformerError
+from visformer.errors import N_, ArgumentError, CheckpointError, ConfigError, VisformerError
 from visformer.model.checkpoints import load_checkpoint, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
@@ -73,6 +73,7 @@ def load(
         The model, ready to translate and to trace.
 
     Raises:
+        ArgumentError: ``name`` is neither a text nor a path.
         CheckpointError: no such model or moment, or its files are missing or damaged; the message says how to restore
             them.
         ConfigError: no such untrained Transformer is possible, no such model with a fault, no such device can be used,
@@ -82,6 +83,12 @@ def load(
     given = {"device_map": device_map, "revision": revision, "quantization_config": quantization_config}
     options = {option: value for option, value in given.items() if value is not None}
     keep_freed_memory()
+    if not isinstance(name, str | os.PathLike):  # or its text would be looked for on the hub
+        raise ArgumentError(
+            N_("{name!r} is not a model name: give a bundled one ({bundled}), a folder, or a Hugging Face hub id."),
+            name=name,
+            bundled=", ".join(BUNDLED),
+        )
     name, moment, chosen = find(str(name), moment)
     if options and (name in BUNDLED or names_untrained(name) or names_trained(name) or names_broken(name)):
         raise ConfigError(

@@ -27,6 +27,7 @@ from visformer.model.masks import PAD_ID, pad
 from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import Transformer
+from visformer.system.arguments import checked_class
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import all_names, axes_of
@@ -126,6 +127,7 @@ class OwnModel(TracedModel):
         return taps.session(recorder, wanted=recorder.wants)
 
 
+@checked_class
 class Translator(OwnModel):
     """A :class:`visformer.Transformer` between English and Chinese, both ways."""
 
@@ -255,6 +257,7 @@ class Translator(OwnModel):
             raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
 
 
+@checked_class
 class LanguageModel(OwnModel):
     """A :class:`visformer.GPT`, which continues a text. As in GPT-2, the token that ends a text begins it, too."""
 

@@ -18,11 +18,11 @@ from torch import Tensor
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import require_changes
 from visformer.adapters.ids import Text, checked_ids
-from visformer.adapters.recording import Passes, Recorder
+from visformer.adapters.recording import Passes, Recorder, matching
 from visformer.adapters.requests import Encoded, Request
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
-from visformer.errors import N_, EditError, VisformerError
+from visformer.errors import N_, EditError, TraceError, VisformerError
 from visformer.model.masks import pad
 from visformer.system import cancellation
 from visformer.trace import Trace
@@ -96,11 +96,14 @@ class Reruns(ABC):
 
         Raises:
             TextError: an id is out of range: the Trace is another model's.
+            TraceError: it has no ids, or not of both sides: it is not of a model of this kind.
             VisformerError: the model predicts no next token.
         """
         self._require_predictions()
-        ids: Mapping[str, list[int]] = trace.meta["ids"]
+        ids: Mapping[str, list[int]] = trace.meta.get("ids", {})
         sides = {side: checked_ids(ids.get(side, []), self._known[side != "src"], least=0) for side in _SIDES}
+        if not sides["tgt"] or (self.info.kind != "decoder" and not sides["src"]):
+            raise TraceError(N_("This trace does not hold the token ids that {name} reads."), name=self.info.name)
         request = Request(sides["src"] or sides["tgt"], None, None, trace.meta.get("to"), (), ())
         if self.info.kind == "decoder":
             return Encoded(request, [], sides["tgt"], sides["next"])
@@ -163,7 +166,7 @@ class Reruns(ABC):
             EditError: the model shows such a tensor but does not continue from it.
             VisformerError: see :meth:`trace_many`.
         """
-        for name in names:
+        for name in names or ["names=[]"]:
             if name not in self._names or name in self._fixed:
                 raise EditError(N_("{name} is no tensor of this model that can be changed."), name=name)
 
@@ -191,8 +194,10 @@ class Reruns(ABC):
             Name to its values, shaped as in a Trace.
 
         Raises:
+            TraceError: there is no tensor of a name.
             VisformerError: see :meth:`trace_many`.
         """
+        matching(self._names, tuple(names))
 
         def run(batch: Sequence[Encoded]) -> list[dict[str, NDArray[Any]]]:
             visit = Recorder(frozenset(names), (), sides=_sides(batch), copied=True, axes=self._axes)

@@ -25,6 +25,7 @@ from visformer.analysis.partners import Partners, token_partners
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
+from visformer.system.arguments import check_public
 
 __all__ = [
     "DIRECT_NEEDS",
@@ -90,3 +91,5 @@ __all__ = [
     "weight_effects",
     "weights_at",
 ]
+
+check_public(__name__)

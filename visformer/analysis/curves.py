@@ -1,9 +1,10 @@
 """Deletion and insertion: whether the tokens that a method names matter (Petsiuk et al. 2018, section 3)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from visformer.analysis.hiding import Hidden
 from visformer.analysis.intervals import SEED, counts, percentiles
@@ -19,7 +20,7 @@ if TYPE_CHECKING:  # torch; pandas, which takes long
 
 
 def deletion(
-    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: Any, to: str | None = None
+    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: ArrayLike, to: str | None = None
 ) -> Floats:
     """Log p of each row's word while its source tokens are hidden, the one with the greatest value first.
 
@@ -46,7 +47,7 @@ def deletion(
 
 
 def insertion(
-    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: Any, to: str | None = None
+    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: ArrayLike, to: str | None = None
 ) -> Floats:
     """Log p of each row's word while its source tokens, all hidden, come back, the one with the greatest value first.
 
@@ -71,7 +72,7 @@ def insertion(
     return _curves(Hidden(model, source, target, to=to), values, inserted=True)
 
 
-def _curves(hidden: Hidden, values: Any, *, inserted: bool) -> Floats:
+def _curves(hidden: Hidden, values: ArrayLike, *, inserted: bool) -> Floats:
     given, wanted = np.asarray(values, dtype=np.float64), (len(hidden.none), hidden.n_keys)
     if given.shape != wanted:
         raise ShapeError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from visformer.analysis.word_alignment import Aligned, candidates, error_rate
 from visformer.errors import N_, VisformerError
+from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,7 @@ def known_heads(
     if periods is None:
         room = model.info.max_tokens
         periods = [period for period in PERIODS if room is None or _BEFORE + 2 * period < room]
+    require_whole("seed", seed, least=0)
     if not periods or min(periods) < 2 or each < 1:
         raise VisformerError(N_("Known heads need periods of at least 2 tokens, and at least one sequence of each."))
     measured = _measured(model, periods, each, np.random.default_rng(seed), recurs=True)

@@ -11,7 +11,7 @@ from visformer.analysis.contributions import alti, alti_plus
 from visformer.analysis.flow import halves, rollout, through_encoder
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.hiding import masking, own_target
-from visformer.analysis.needs import Floats, needed
+from visformer.analysis.needs import Floats, blocks_of, needed
 from visformer.analysis.sublayers import norm_weighted
 from visformer.errors import N_, Message, VisformerError
 from visformer.trace import Trace
@@ -269,8 +269,7 @@ def _of_attention(trace: Trace, method: Method, stack: Where, layer: int | None,
 
 
 def _of_shares(trace: Trace, method: Method, stack: Where) -> Attribution:
-    blocks = trace.blocks
-    assert blocks is not None  # of a model
+    blocks = blocks_of(trace, method.name)
     both = None not in (blocks.encoder, blocks.decoder)
     if (stack == "encoder" and blocks.encoder is None) or (stack == "decoder" and blocks.decoder is None):
         raise VisformerError(N_("stack={stack!r}: this model has none."), stack=stack)

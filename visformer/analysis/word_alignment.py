@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from visformer.analysis.contributions import alti, alti_plus
 from visformer.analysis.flow import rollout
@@ -137,7 +137,7 @@ class Candidates:
         return np.asarray(error_rate(weights @ self.hits.T, np.maximum(weights @ self.sizes, 1)[..., None]))
 
 
-def alignment(values: Any, trace: Trace, *, row: Row) -> Links:
+def alignment(values: ArrayLike, trace: Trace, *, row: Row) -> Links:
     """Link each target word to the source word from which it takes most.
 
     Sub-words are summed over keys and averaged over queries; special tokens are left out.
@@ -153,6 +153,7 @@ def alignment(values: Any, trace: Trace, *, row: Row) -> Links:
 
     Raises:
         ShapeError: ``values`` has another shape.
+        MissingTensor: the Trace has no source or no target.
         VisformerError: ``row`` is neither.
     """
     _require_row(row)

@@ -17,6 +17,7 @@ from visformer.edits.heads import SetHeads, Silence
 from visformer.edits.patch import Patch
 from visformer.edits.patterns import SetPattern, Shuffle, Uniform
 from visformer.errors import N_, EditError
+from visformer.system.arguments import check_public
 
 __all__ = [
     "Block",
@@ -75,3 +76,6 @@ def from_json(data: dict[str, Any]) -> _Edit:
         return _KINDS[fields.pop("edit")](**fields)
     except (KeyError, TypeError, ValueError) as error:
         raise EditError(N_("{data} is not an edit: {reason}"), data=data, reason=error) from error
+
+
+check_public(__name__)

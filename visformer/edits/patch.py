@@ -91,7 +91,12 @@ class Patch(_Edit):
 
         Returns:
             The patch of these positions; None: they are still to come.
+
+        Raises:
+            EditError: the tensor has no positions.
         """
+        if len(shape) < 2:
+            raise EditError(N_("{name} has no tokens: it has the shape {shape}."), name=self.where, shape=shape)
         first, end = self._span(1 if self.token is not None else np.asarray(self.values).shape[-2])
         return None if shape[-2] < end else self if self.token is not None else replace(self, token=(first, end))
 

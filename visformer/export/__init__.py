@@ -11,6 +11,8 @@ NumPy.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer.system.arguments import public
+
 _PLACES = {
     "visformer.export.attention": "attention_svg",
     "visformer.export.curves": "figure_svg",
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
+        return public(getattr(importlib.import_module(_PUBLIC[name]), name), __name__)
     raise AttributeError(f"module 'visformer.export' has no attribute {name!r}")
 
 

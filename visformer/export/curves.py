@@ -9,12 +9,15 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visformer.errors import N_, VisformerError
 from visformer.export.marks import Block, document, literal, text, width_of
+
+if TYPE_CHECKING:  # plotly
+    from plotly.graph_objects import Figure
 
 WIDTH, HEIGHT = 720.0, 400.0
 """The default size of a figure, in CSS pixels."""
@@ -49,7 +52,7 @@ class _Axis:
         return self.length * (1 - share if self.upward else share)
 
 
-def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
+def figure_svg(figure: "Figure", *, title: str = "", about: str = "") -> str:
     """Draw a Plotly figure of ``visformer.figures``, in its own colours.
 
     Args:
@@ -83,7 +86,7 @@ def figure_svg(figure: Any, *, title: str = "", about: str = "") -> str:
     return document(chart, words, background=layout.get("paper_bgcolor", "#ffffff"), about=about)
 
 
-def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
+def numbers_of(figure: "Figure") -> tuple[str, dict[str, list[Any]]]:
     """Return the title of a figure, and its numbers by column name.
 
     Raises:
@@ -95,7 +98,7 @@ def numbers_of(figure: Any) -> tuple[str, dict[str, list[Any]]]:
     return meta["title"], meta["table"]
 
 
-def least_width(figure: Any) -> float:
+def least_width(figure: "Figure") -> float:
     """Return the width, in CSS pixels, that keeps texts over neighbouring places apart; 0: there are none."""
     plain = figure.to_plotly_json()
     traces, layout = plain["data"], plain["layout"]

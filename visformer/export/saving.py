@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from visformer.errors import N_, VisformerError
 from visformer.export.attention import View
@@ -16,9 +16,14 @@ from visformer.pictures.style.theme import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace
 
+if TYPE_CHECKING:  # plotly
+    from plotly.graph_objects import Figure
+
+    from visformer.export.notebook import Explorer
+
 
 def save(
-    what: Trace | Panel | Sequence[Panel | Sequence[Panel]] | Any,
+    what: "Trace | Panel | Sequence[Panel | Sequence[Panel]] | Figure | WholeModel | History | Explorer",
     path: str | Path,
     *,
     stack: str | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.errors import translated
+from visformer.errors import N_, VisformerError, translated
 from visformer.export.marks import (
     Block,
     cells,
@@ -52,7 +52,12 @@ def panels_svg(*shown: Panel | Sequence[Panel], theme: Theme = "light", gettext:
 
     Returns:
         A standalone SVG document.
+
+    Raises:
+        VisformerError: there is no panel.
     """
+    if not shown or not all(isinstance(column, Panel) or column for column in shown):
+        raise VisformerError(N_("There is no panel to draw: give at least one, and no empty list."))
     columns = [[panel] if isinstance(panel, Panel) else panel for panel in shown]
     blocks = [_below([_panel(panel, theme, gettext) for panel in column]) for column in columns]
     title = ", ".join(translated(panel.title, gettext) for column in columns for panel in column)
@@ -83,7 +88,12 @@ def heads_svg(
 
     Returns:
         A standalone SVG document.
+
+    Raises:
+        VisformerError: there is no layer.
     """
+    if not layers:
+        raise VisformerError(N_("There is no layer to draw: give at least one."))
     n_heads, n_queries, n_keys = next(iter(layers.values())).shape
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp(scale, theme)

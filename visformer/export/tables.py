@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from visformer.system import cancellation, limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
 from visformer.web.payload import SINK, sink_of, with_sink
+
+if TYPE_CHECKING:  # plotly
+    from plotly.graph_objects import Figure
 
 _FORMULA = re.compile(r"""(\A(?=[\t\r\n])|(?:\A|[;\t\r\n])(?=(?:[^\S;\t\r\n]|")*[=+\-@＝＋－＠]))""")
 """Where a formula would begin: in a cell, and in what a spreadsheet that separates cells by tabs or semicolons takes
@@ -120,7 +123,7 @@ def panels_tensors(*panels: Panel) -> bytes:
     return safetensors(arrays, metadata={"visformer_panels": json.dumps(named, ensure_ascii=False)})
 
 
-def figure_csv(figure: Any) -> str:
+def figure_csv(figure: "Figure") -> str:
     """Write the numbers of a figure, one row for each bar, hypothesis or position; places count from 0.
 
     Args:
@@ -144,7 +147,7 @@ def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
     return _as_csv(map(_spelled, row) for row in chain([columns], zip(*columns.values(), strict=True)))
 
 
-def figure_json(figure: Any, *, about: str = "") -> str:
+def figure_json(figure: "Figure", *, about: str = "") -> str:
     """Write the numbers of a figure: its title, and a row for each bar, hypothesis or position; places from 0.
 
     Args:

@@ -1,6 +1,6 @@
 """One head in the explorer's other views: arcs between two columns of tokens, and shaded tokens."""
 
-from visformer.errors import translated
+from visformer.errors import N_, VisformerError, translated
 from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
 from visformer.export.svg import scale_legend, words_of
 from visformer.i18n import Gettext
@@ -68,7 +68,14 @@ def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Get
 
     Returns:
         A standalone SVG document.
+
+    Raises:
+        VisformerError: there is no such token.
     """
+    if not 0 <= query < len(panel.rows):
+        raise VisformerError(
+            N_("{name}={index} is not in 0 to {last}."), name="query", index=query, last=len(panel.rows) - 1
+        )
     colours = ramp(panel.scale, theme)
     steps = steps_of(panel.values[query], panel.scale, panel.end)
     marks = [text(panel.title, 0, 8, size=14, fill=TEXT[theme], strong=True)]

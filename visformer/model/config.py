@@ -6,6 +6,7 @@ from typing import Literal
 
 from visformer.errors import N_, ConfigError
 from visformer.model.positions import POSITIONS, Position, PositionName
+from visformer.system.arguments import checked_class
 
 
 class LayerConfig:
@@ -77,6 +78,7 @@ class LayerConfig:
             raise ConfigError(N_("{name}={value!r} must be a number."), name=name, value=value)
 
 
+@checked_class
 @dataclass(frozen=True)
 class TransformerConfig(LayerConfig):
     """The sizes and choices of "Attention Is All You Need" (table 3), base model by default.
@@ -146,6 +148,7 @@ class TransformerConfig(LayerConfig):
         return self.n_encoder_layers, self.n_decoder_layers
 
 
+@checked_class
 @dataclass(frozen=True)
 class GPTConfig(LayerConfig):
     """The sizes of a decoder-only model, GPT-2's smallest by default (Radford et al. 2019, table 2).

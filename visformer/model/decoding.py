@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Protocol
 
 import torch
@@ -13,6 +13,7 @@ from visformer.errors import N_, VisformerError
 from visformer.model.gpt import GPT
 from visformer.model.transformer import Transformer
 from visformer.system import cancellation
+from visformer.system.arguments import require_whole
 
 Choose = Callable[[Tensor], Tensor]
 """Maps log-probabilities (row, vocab) of the next token to the chosen ids (row,)."""
@@ -276,18 +277,6 @@ def check_ranges(temperature: Any, top_k: Any, top_p: Any) -> None:
         require_whole("top_k", top_k)
     if top_p is not None and not (_is_number(top_p) and 0 < top_p <= 1):
         raise VisformerError(N_("top_p={value!r} must be above 0 and at most 1."), value=top_p)
-
-
-def require_whole(name: str, value: Any, *, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least ``least``.
-
-    Raises:
-        VisformerError: the message names the value.
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise VisformerError(
-            N_("{name}={value!r} must be a whole number of at least {least}."), name=name, value=value, least=least
-        )
 
 
 def _is_number(value: Any) -> bool:

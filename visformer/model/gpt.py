@@ -17,6 +17,7 @@ from visformer.model.config import GPTConfig
 from visformer.model.embedding import Embedding, sinusoidal_encoding
 from visformer.model.layers import EncoderLayer
 from visformer.model.masks import decoder_mask, key_mask
+from visformer.system.arguments import checked_class
 
 
 class Decoder(nn.Module):
@@ -44,6 +45,7 @@ class Decoder(nn.Module):
         return tap("out", self.norm(x))
 
 
+@checked_class
 class GPT(nn.Module):
     """Maps token ids to logits over the next token, at every position at once."""
 

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from visformer.errors import N_, ConfigError
+from visformer.system.memory import is_shortage
+
 PAD_ID = 0
 
 
@@ -17,8 +20,24 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
 
     Returns:
         bool (query n, key n), True on and below the diagonal.
+
+    Raises:
+        ConfigError: ``n`` is below 0, or the device cannot be used.
     """
-    return torch.ones(n, n, dtype=torch.bool, device=device).tril()
+    if n < 0:
+        raise ConfigError(
+            N_("{name}={value!r} must be a whole number of at least {least}."), name="n", value=n, least=0
+        )
+    try:
+        return torch.ones(n, n, dtype=torch.bool, device=device).tril()
+    except RuntimeError as error:
+        if device is None or is_shortage(error):
+            raise
+        raise ConfigError(
+            N_("device={value!r} cannot be used here ({reason}): leave it out to compute on the CPU."),
+            value=device,
+            reason=str(error).splitlines()[0].rstrip("."),
+        ) from error
 
 
 def padding_mask(ids: Tensor, pad_id: int = PAD_ID) -> Tensor:

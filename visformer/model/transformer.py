@@ -11,6 +11,7 @@ from visformer.model.config import TransformerConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
 from visformer.model.masks import decoder_mask, key_mask
+from visformer.system.arguments import checked_class
 
 
 class Encoder(nn.Module):
@@ -77,6 +78,7 @@ class Decoder(nn.Module):
         return tap("out", self.norm(y))
 
 
+@checked_class
 class Transformer(nn.Module):
     """Maps source ids and target ids to logits over the next target token, at every target position at once."""
 

@@ -51,7 +51,7 @@ def sums(trace: Trace, side: Side, *, scaled: bool = True) -> list[Panel]:
         "position": POSITIONS.get(trace.meta.get("position", PAPERS), Position).title,
     }
     panels = [traced(trace, f"{side}.{name}", title=titles[name], before="+") for name in terms(trace, side)]
-    embed = replace(panels[0], before="")
+    embed = replace(panels[0] if panels else traced(trace, f"{side}.embed", title=titles["embed"]), before="")
     if not scaled:
         embed = traced(trace, f"{side}.embedding", title=N_("embedding"), name="embed")
     panels = [embed, *(replace(panel, rows=embed.rows) for panel in panels[1:])]

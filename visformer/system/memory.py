@@ -44,6 +44,7 @@ _MESSAGES = (
     "bad_alloc",
     "bad allocation",
     "can't start new thread",
+    "storage size calculation overflowed",
 )
 """Parts of messages with which torch, safetensors, Python and the system report that memory ran out."""
 
@@ -60,7 +61,7 @@ def enough_memory() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not _is_shortage(error):
+        if not is_shortage(error):
             raise
         traceback.clear_frames(error.__traceback__)
         error.__traceback__ = None
@@ -69,7 +70,8 @@ def enough_memory() -> Iterator[None]:
         ) from None
 
 
-def _is_shortage(error: Exception) -> bool:
+def is_shortage(error: Exception) -> bool:
+    """Whether an error means that memory ran out; one that says so already does not count."""
     if isinstance(error, ShortageError):
         return False
     message = str(error).lower()

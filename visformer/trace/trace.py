@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, Message, MissingTensor, TraceError
+from visformer.system.arguments import checked_class
 from visformer.system.files import write_whole
 from visformer.trace import display
 from visformer.trace.blocks import Blocks
@@ -33,6 +34,7 @@ _SHORT = 60
 """Maximum number of characters of each side in a Trace's ``repr``."""
 
 
+@checked_class
 @dataclass(frozen=True, eq=False, repr=False)
 class TracedTensor(NDArrayOperatorsMixin):
     """One array with labelled axes. Arithmetic and NumPy's functions take it as its ``value``; results have no labels.
@@ -84,6 +86,22 @@ class TracedTensor(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*_values(inputs), **options)
 
 
+class _Held(dict[str, Any]):
+    """One of a Trace's mappings, which says what it has where somebody asks for what it has not."""
+
+    def __init__(self, what: str, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._what = what
+
+    def __missing__(self, name: object) -> Never:
+        raise MissingTensor(
+            N_("No {name!r} in the {what} of this trace ({names}): record it, or take a model that has it."),
+            name=name,
+            what=self._what,
+            names=", ".join(self) or "-",
+        )
+
+
 def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(_value, arrays))
 
@@ -92,6 +110,7 @@ def _value(array: Any) -> Any:
     return array.value if isinstance(array, TracedTensor) else array
 
 
+@checked_class
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """What a model computed on one sentence (and its target).
@@ -118,7 +137,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            object.__setattr__(self, each.name, MappingProxyType(dict(getattr(self, each.name))))
+            object.__setattr__(self, each.name, MappingProxyType(_Held(each.name, getattr(self, each.name))))
         for side, tokens in self.tokens.items():
             for label, values in (("special", self.special), ("words", self.words)):
                 if len(values.get(side, ())) != len(tokens):
@@ -158,7 +177,7 @@ class Trace:
         return tuple(self.tensors)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.tensors
+        return isinstance(name, str) and name in self.tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tensors)
@@ -169,13 +188,14 @@ class Trace:
         Raises:
             MissingTensor: it is not in this Trace; the message says why, and which tensors are.
         """
-        if name in self.tensors:
+        if name in self:
             return self.tensors[name]
-        reason = self.lacks(name) or N_(
-            "it was not recorded (request it with record=...), or the model has no such layer"
-        )
-        if axes_of(name) is None:
+        if not isinstance(name, str) or axes_of(name) is None:
             reason = N_("there is no tensor of that name")
+        else:
+            reason = self.lacks(name) or N_(
+                "it was not recorded (request it with record=...), or the model has no such layer"
+            )
         raise MissingTensor(
             N_("No {name!r} in this trace: {reason}. Recorded: {names}."),
             name=name,
@@ -216,7 +236,8 @@ class Trace:
         Raises:
             MissingTensor: no layer's pattern of this kind was recorded.
         """
-        named = re.compile(rf"{stack}\.(\d+)\.{attention}\.(?:pattern|map)")
+        part, kind = re.escape(str(stack)), re.escape(str(attention))
+        named = re.compile(rf"{part}\.(\d+)\.{kind}\.(?:pattern|map)")
         found = {int(match[1]): name for name in self.tensors if (match := named.fullmatch(name))}
         if not found:
             found = {0: f"{stack}.0.{attention}.pattern"}  # raises MissingTensor

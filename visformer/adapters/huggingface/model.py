@@ -36,6 +36,7 @@ from visformer.adapters.requests import Encoded, Request
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
+from visformer.system.arguments import checked_class
 from visformer.trace import Trace
 from visformer.trace.names import Axis, axes_of
 
@@ -47,6 +48,7 @@ def is_pretrained(module: object) -> bool:
     return isinstance(module, PreTrainedModel)
 
 
+@checked_class
 class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers.
 

@@ -7,6 +7,7 @@ from visformer.analysis.atlas.measures import MEASURES, Measure, edges
 from visformer.analysis.atlas.roles import ROLES, interval, roles, values, with_token
 from visformer.analysis.atlas.run import build
 from visformer.analysis.atlas.tables import Atlas
+from visformer.system.arguments import check_public
 
 __all__ = [
     "MEASURES",
@@ -28,3 +29,5 @@ __all__ = [
     "values",
     "with_token",
 ]
+
+check_public(__name__)

@@ -135,6 +135,9 @@ def difference(atlas: "Atlas", other: "Atlas", statistic: str) -> "pd.DataFrame"
     Returns:
         stack, layer, head, a, b, difference (b - a), low and high (95 %, as if the texts of both were drawn apart:
         of the same texts it is wider than it need be). Without rows if no head is in both.
+
+    Raises:
+        DataError: there is no such statistic.
     """
     import pandas as pd
 

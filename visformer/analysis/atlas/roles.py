@@ -4,7 +4,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from visformer.analysis.known_heads import LEAST
-from visformer.errors import N_
+from visformer.errors import N_, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,10 +85,14 @@ def interval(atlas: "Atlas", statistic: str) -> "tuple[pd.Series[float], pd.Seri
 
     Returns:
         The lower and the upper end, indexed like ``atlas.heads``.
+
+    Raises:
+        DataError: there is no such statistic.
     """
     if statistic == "effect":
         return values(atlas, "low"), values(atlas, "high")
     heads = atlas.heads
+    _require(heads, statistic, f"{statistic}_sd")
     half = _Z * heads[f"{statistic}_sd"] / heads[f"{statistic}_texts"].clip(lower=1) ** 0.5
     return heads[statistic] - half, heads[statistic] + half
 
@@ -97,6 +101,9 @@ def values(atlas: "Atlas", statistic: str) -> "pd.Series[float]":
     """Return a number of each head, indexed like ``atlas.heads``: a statistic, or a column of ``atlas.effects``.
 
     NaN where there is none, as of an atlas without effects.
+
+    Raises:
+        DataError: there is no such statistic.
     """
     import pandas as pd
 
@@ -104,9 +111,19 @@ def values(atlas: "Atlas", statistic: str) -> "pd.Series[float]":
         return atlas.heads[statistic]
     if atlas.effects is None:
         return pd.Series(float("nan"), index=atlas.heads.index)
+    _require(atlas.effects, statistic, statistic)
     keys = ["stack", "layer", "head"]
     column = atlas.heads[keys].merge(atlas.effects[[*keys, statistic]], on=keys, how="left")[statistic]
     return column.set_axis(atlas.heads.index)
+
+
+def _require(table: "pd.DataFrame", statistic: str, column: str) -> None:
+    if column not in table:
+        raise DataError(
+            N_("The atlas has no statistic {statistic!r}: choose one of {known}."),
+            statistic=statistic,
+            known=", ".join(name.removesuffix("_sd") for name in table if name.endswith("_sd")) or ", ".join(table),
+        )
 
 
 def with_token(atlas: "Atlas", token: str) -> "pd.Series[bool]":

@@ -14,6 +14,7 @@ from visformer.analysis.atlas.reducer import Reducer
 from visformer.analysis.atlas.store import Store
 from visformer.analysis.atlas.tables import Atlas, tables
 from visformer.errors import N_, DataError, VisformerError
+from visformer.system.arguments import require_whole
 from visformer.system.version import VERSION
 
 if TYPE_CHECKING:  # torch
@@ -87,6 +88,10 @@ def build(
         VisformerError: the model cannot do this; with ``strict``, a row is broken.
     """
     data = Data(data) if isinstance(data, str) else data
+    require_whole("shard", shard)
+    require_whole("effects", effects, least=0)
+    if limit is not None:
+        require_whole("limit", limit)
     _require_fitting(model, data, effects)
     about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION, schemas.VERSION)
     store = Store(Path(out), about)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from visformer.analysis.effects.weight_effects import _require_choice
 from visformer.errors import N_, VisformerError
+from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,10 +76,13 @@ def head_effects(
         ``attrs`` has the method, the level and the number of target tokens.
 
     Raises:
-        VisformerError: the model predicts no next token, there is no sentence, or the method is unknown.
+        VisformerError: the model predicts no next token, there is no sentence, or a setting is out of range.
         EditError: the model does not let its heads be changed.
     """
     _require_choice("method", method, ("zero", "mean", "gradient"))
+    require_whole("seed", seed, least=0)
+    if not 0 < level < 1:
+        raise VisformerError(N_("level={value!r} must be above 0 and below 1."), value=level)
     heads, rises, tokens = rises_by_head(model, sentences, method=method, to=to, progress=progress)
     weights = np.ones(len(tokens)) if method == "gradient" else tokens
     table = tabulated(heads, rises, weights, level=level, seed=seed)
@@ -204,6 +208,8 @@ def pruning(
     """
     import pandas as pd
 
+    require_whole("draws", draws, least=0)
+    require_whole("seed", seed, least=0)
     rng = np.random.default_rng(seed)
     every = list(sentences)
     if len(every) < 2:

@@ -108,8 +108,8 @@ def patching(
         The shares, with both differences.
 
     Raises:
-        VisformerError: the texts have different numbers of tokens, the answers do not differ in one token, clean minus
-            corrupt is below 0.5 nats, or the model predicts no next token.
+        VisformerError: the texts have different numbers of tokens, the answers do not differ in one token or are not of
+            the kind of the prefix, clean minus corrupt is below 0.5 nats, or the model predicts no next token.
         EditError: the model does not let these values be changed.
         TraceError: it has no such stack.
     """
@@ -230,7 +230,7 @@ class _Run:
         record: Sequence[str],
     ) -> "_Run":
         traces = [
-            model.trace(text, prefix + answer, to=to, record=names)  # type: ignore[operator]  # both texts, or both ids
+            model.trace(text, _joined(prefix, answer), to=to, record=names)
             for answer, names in zip(answers, (record, ()), strict=True)
         ]
         first, second = (model.read_again(trace).predicted for trace in traces)
@@ -265,6 +265,19 @@ class _Run:
     def preference(self, logs: NDArray[Any]) -> float:
         """The same of log-probabilities, (row, vocab)."""
         return float(logs[self.row, self.ids[0]]) - float(logs[self.row, self.ids[1]])
+
+
+def _joined(prefix: "Text", answer: "Text") -> "Text":
+    """The beginning of a target and what follows, both texts or both ids."""
+    if not len(prefix):
+        return answer
+    if isinstance(prefix, str) != isinstance(answer, str):
+        raise VisformerError(
+            N_("prefix={prefix!r} and the answer {answer!r} have to be both texts, or both token ids."),
+            prefix=prefix,
+            answer=answer,
+        )
+    return prefix + answer if isinstance(prefix, str) else [*prefix, *answer]  # type: ignore[operator]
 
 
 def _require_same_length(clean: _Run, corrupt: _Run) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.effects.weight_effects import Progress, _require_choice, told
+from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
@@ -88,6 +89,7 @@ def shuffle_effect(
     from visformer.edits import Shuffle, Uniform
 
     _require_choice("weights", weights, ("shuffled", "uniform"))
+    require_whole("draws", draws)
     text = model.read_again(model.trace(source, target, to=to, record=()))
     changed = [Uniform(path, head)] if weights == "uniform" else [Shuffle(path, head, seed + i) for i in range(draws)]
     texts = [(text, ()), *((text, edit) for edit in changed)]

@@ -2,6 +2,7 @@
 
 from visformer.analysis.guesses.questions import Word, WordRow, next_choices, sides_of, word_row, words_of
 from visformer.analysis.guesses.scores import Agreement, agreement, nearest, share_right
+from visformer.system.arguments import check_public
 
 __all__ = [
     "Agreement",
@@ -15,3 +16,5 @@ __all__ = [
     "word_row",
     "words_of",
 ]
+
+check_public(__name__)

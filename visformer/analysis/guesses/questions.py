@@ -4,15 +4,17 @@ People choose words, so the tokens of a word are one: its weight is the sum over
 their rows as queries, so that a row remains a distribution.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.errors import N_, TraceError
 from visformer.trace.predictions import likeliest
+from visformer.trace.stacks import ranges
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
@@ -39,7 +41,11 @@ class WordRow:
 
 
 def words_of(trace: "Trace", side: str) -> tuple[Word, ...]:
-    """Return the words of a side, "src" or "tgt", special tokens among them, in order."""
+    """Return the words of a side, "src" or "tgt", special tokens among them, in order.
+
+    Raises:
+        MissingTensor: the Trace has no such side.
+    """
     tokens, following = trace.tokens[side], trace.tokens.get("next", ()) if side == "tgt" else ()
     marks = [*zip(trace.words[side], trace.special[side], strict=True)]
     groups = [tuple(group) for _, group in groupby(range(len(tokens)), key=marks.__getitem__)]
@@ -57,12 +63,21 @@ def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = N
         word: place among :func:`words_of` the side that reads.
         layer: from 0; None: the mean over all heads and layers.
         head: from 0, in the layer.
+
+    Raises:
+        MissingTensor: the Trace has no patterns of this attention.
+        TraceError: there is no such word, layer or head.
     """
     query, key = sides_of(stack)
-    rows = [*words_of(trace, query)[word].places]
+    readers = words_of(trace, query)
+    _require("word", word, range(len(readers)))
+    rows = [*readers[word].places]
     patterns = {
         number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in stack.layers(trace).items()
     }
+    if layer is not None:
+        _require("layer", layer, patterns)
+        _require("head", head, range(len(patterns[layer])))
     means = [pattern.mean(axis=(0, 1)) for pattern in patterns.values()]  # (key,)
     chosen = np.mean(means, axis=0) if layer is None else patterns[layer][head].mean(axis=0)
     visible = np.max(means, axis=0) > 0  # a masked key has no weight in any head
@@ -77,6 +92,16 @@ def sides_of(stack: "Stack") -> tuple[str, str]:
     return query, "src" if stack.kind == "cross_attn" else query
 
 
+def _require(name: str, value: Any, known: Collection[Any]) -> None:
+    if value not in known:
+        raise TraceError(
+            N_("{name}={value!r} is unknown: choose one of {choices}."),
+            name=name,
+            value=value,
+            choices=ranges(known) if all(isinstance(each, int) for each in known) else ", ".join(known),
+        )
+
+
 def next_choices(trace: "Trace", place: int) -> tuple[tuple[str, ...], Floats]:
     """Return the likeliest tokens after a target token, in an order that tells nothing, and their probabilities.
 
@@ -86,8 +111,14 @@ def next_choices(trace: "Trace", place: int) -> tuple[tuple[str, ...], Floats]:
 
     Returns:
         Texts and probabilities, (choice,); the others of the vocabulary have the rest.
+
+    Raises:
+        MissingTensor: the Trace has no logits.
+        TraceError: there is no such token.
     """
-    row = trace["logits"].value[place].astype(np.float64)
+    logits = trace["logits"].value
+    _require("place", place, range(len(logits)))
+    row = logits[place].astype(np.float64)
     ids = likeliest(row)
     shares = np.exp(row - np.nanmax(row))
     order = np.random.default_rng(ids).permutation(len(ids))

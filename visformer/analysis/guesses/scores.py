@@ -46,9 +46,9 @@ def agreement(chosen: ArrayLike, weights: ArrayLike) -> Agreement:
         ShapeError: the shapes do not match, or somebody chose nothing.
     """
     taps, row = np.asarray(chosen, dtype=bool), np.asarray(weights, dtype=np.float64)
-    if taps.ndim != 2 or taps.shape[1] != len(row) or not len(taps) or not taps.any(axis=1).all():
+    if row.ndim != 1 or taps.shape[1:] != row.shape or not len(taps) or not taps.any(axis=1).all():
         wrong = N_("chosen has the shape {given}; expected people who each chose at least one of {n} words.")
-        raise ShapeError(wrong, given=taps.shape, n=len(row))
+        raise ShapeError(wrong, given=taps.shape, n=row.size)
     count = taps.sum(axis=1)
     covered = taps @ row
     best = np.sort(row)[::-1].cumsum()[count - 1]

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.numbers import probability
 from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+
+if TYPE_CHECKING:  # torch
+    from visformer.model.decoding import Beam, Candidate
 
 _ALL_WRITTEN = 20
 """Up to this many steps all tokens of the tree are labelled; more labels would overlap."""
@@ -17,7 +20,7 @@ _TELLING = 0.1
 
 
 def candidate_bars(
-    candidates: Sequence[Any],
+    candidates: Sequence["Candidate"],
     chosen: int,
     *,
     step: int = 0,
@@ -102,7 +105,7 @@ def _arrow(before: float, after: float) -> str:
 
 
 def beam_tree(
-    steps: Sequence[Sequence[Any]],
+    steps: Sequence[Sequence["Beam"]],
     *,
     unit: str = "nats",
     title: str = "beam search: beam width {size}",

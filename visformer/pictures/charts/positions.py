@@ -145,8 +145,16 @@ def rotation_circle(
 
     Returns:
         The figure, with hover; ``show()`` or the end of a cell draws it.
+
+    Raises:
+        ConfigError: a pair that d_model does not have.
     """
-    rate = float(formulas.frequencies(d_model, base)[pair])
+    rates = formulas.frequencies(d_model, base)
+    if not 0 <= pair < len(rates):
+        raise ConfigError(
+            N_("There is no pair {given}: d_model={d} has {n}, counted from 0."), given=pair, d=d_model, n=len(rates)
+        )
+    rate = float(rates[pair])
     around = np.linspace(0, 2 * math.pi, 361)
     way = np.linspace(position * rate, (position + offset) * rate, 181)
     figure = go.Figure()

@@ -7,6 +7,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 from visformer.errors import N_, LinkError, VisformerError
@@ -96,6 +98,11 @@ class Number(Option):
     step: float | None = None
 
     def check(self, value: Any, setting: Setting) -> Any:
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            needed = N_("{name} is {value!r}; it must be a number.")
+            if self.whole:
+                needed = N_("{name} is {value!r}; it must be a whole number.")
+            raise OptionError(needed, name=self.name, value=value)
         if self.valid is not None and value < self.valid:
             needed = N_("{name} is {value}; it must be at least {least}.")
             raise OptionError(needed, name=self.name, value=value, least=self.write(self.valid))
@@ -164,7 +171,7 @@ class Choice(Option):
 
     def check(self, value: Any, setting: Setting) -> Any:
         offered = resolved(self.values, setting)
-        if value not in offered:
+        if not _is_hashable(value) or value not in offered:
             known = N_("{name} is {value!r}; it can be {names}.")
             names = ", ".join(map(repr, offered))
             raise OptionError(known, name=self.name, value=value, names=names)
@@ -189,6 +196,11 @@ class Flag(Option):
 
     default: Any = False
 
+    def check(self, value: Any, setting: Setting) -> Any:
+        if not isinstance(value, int) and getattr(value, "shape", None) != ():  # of NumPy
+            raise OptionError(N_("{name} is {value!r}; it must be True or False."), name=self.name, value=value)
+        return value
+
     def read(self, text: str, setting: Setting) -> bool:
         return read_flag(text)
 
@@ -204,6 +216,9 @@ class Several(Option):
     most: int
 
     def check(self, value: Any, setting: Setting) -> Any:
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            needed = N_("{name} is {value!r}; it must be a list of whole numbers.")
+            raise OptionError(needed, name=self.name, value=value)
         for one in value:
             _check_index(self.name, one, range(self.count(setting)))
         return list(value)
@@ -241,14 +256,28 @@ class Text(Option):
     default: Any = ""
     among: Callable[[Setting], Sequence[str]] | None = None
 
+    def check(self, value: Any, setting: Setting) -> Any:
+        if not isinstance(value, str | PathLike):
+            raise OptionError(N_("{name} is {value!r}; it must be a text."), name=self.name, value=value)
+        return value
+
     def read(self, text: str, setting: Setting) -> str:
         if self.among is not None and text not in self.among(setting):
             raise one_of(self.among(setting))
         return text
 
 
-def _check_index(name: str, value: int, among: Sequence[int] | None) -> None:
-    if value < 0 or (among is not None and value not in among):
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_index(name: str, value: Any, among: Sequence[int] | None) -> None:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < 0 or (among is not None and value not in among):
         known = N_("There is no {name} {place}: there are {among}, counted from 0.")
         raise OptionError(known, name=name, place=value, among=ranges(among or ()) or "…", indices=among or ())
 
