@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -49,11 +50,18 @@ def imports(tree, *, at_once):
             yield from imports(node, at_once=at_once)
 
 
+@cache
+def distributions():
+    """Module to the distributions that it comes from: a walk through all that is installed."""
+    return packages_distributions()
+
+
+@cache
 def packages(path, *, at_once=False):
     """Return the packages of others that a file imports, as an index of packages names them."""
     found = {name.partition(".")[0] for name in imports(ast.parse(path.read_text("utf-8")), at_once=at_once)}
     of_others = found - {*sys.stdlib_module_names, "visformer"}
-    return {canonicalize_name(each) for name in of_others for each in packages_distributions().get(name, [name])}
+    return {canonicalize_name(each) for name in of_others for each in distributions().get(name, [name])}
 
 
 def test_every_extra_has_its_place():
