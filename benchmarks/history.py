@@ -52,10 +52,10 @@ def _turn(page: Page, to: str) -> float:
 def _page_change(page: Page) -> float:
     """Return the milliseconds of a change back to the explorer, which shows what it showed before."""
     _settle(page)
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks").click()
-    page.wait_for_url("**/tokens*")
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks", visible=True).click()
+    page.wait_for_url("**/masks*")
     _settle(page)
-    return float(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").evaluate(_CLICK))
+    return float(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention", visible=True).evaluate(_CLICK))
 
 
 def _settle(page: Page) -> None:

@@ -96,7 +96,7 @@ def test_the_selection_reaches_the_address_and_a_link_restores_it(open_app, mode
 @pytest.mark.full
 def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
     page = open_app(query="attention?stack=cross")
-    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head", visible=True)
     link.hover()
     click_head(page, 1, 4)
     link.click(delay=50)  # milliseconds, as a finger takes
@@ -110,7 +110,7 @@ def test_a_page_opened_at_once_begins_with_the_head_just_selected(open_app):
 def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_page(open_app):
     page = open_app()
     page.get_by_role("button", name="Arcs", exact=True).click()
-    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head")
+    link = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Inside a head", visible=True)
     link.evaluate("link => (document.dispatchEvent(new PointerEvent('pointerdown')), link.click())")
     wait_for_panels(page)
     expect(page.get_by_role("slider", name="Head")).to_be_visible()

@@ -150,9 +150,9 @@ def test_the_walks_have_every_page_in_each_window_language_and_theme():
 @pytest.mark.full
 def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_app):
     page = open_app(scheme="dark")
-    link = page.get_by_test_id("stPageLink-NavLink").nth(4)
+    link = page.get_by_test_id("stPageLink-NavLink").filter(visible=True).nth(4)
     plain = link.evaluate("element => getComputedStyle(element).outlineStyle")
-    page.get_by_test_id("stPageLink-NavLink").nth(3).focus()
+    page.get_by_test_id("stPageLink-NavLink").filter(visible=True).nth(3).focus()
     page.keyboard.press("Tab")
     ring = link.evaluate(
         "e => [document.activeElement === e, getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]"

@@ -148,7 +148,7 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
     """A page, the lesson, and the way back to a lesson that was left."""
     page = open_app(width=390, height=844)
     side_bar = page.get_by_test_id("stSidebar")
-    masks = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks")
+    masks = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks", visible=True)
     back = side_bar.get_by_role("button", name="Back to step 1")
     for entry in (masks, side_bar.get_by_role("button", name="Guided lesson"), back):
         if entry is back:
@@ -175,7 +175,9 @@ def test_the_way_back_to_a_lesson_is_named_whole(open_app):
 def test_the_first_page_opens_in_a_tab_of_its_own(open_app):
     page = open_app(query="attention?text=I+like+cats.")
     with page.context.expect_page() as opened:
-        page.get_by_test_id("stPageLink-NavLink").filter(has_text="The whole model").click(modifiers=["ControlOrMeta"])
+        page.get_by_test_id("stPageLink-NavLink").filter(has_text="The whole model", visible=True).click(
+            modifiers=["ControlOrMeta"]
+        )
     opened.value.wait_for_url("**/?*")
     expect(opened.value.locator("canvas.vf-model")).to_be_visible()
     assert address_of(opened.value)["text"] == "I like cats."
