@@ -16,7 +16,7 @@ SHARE = 0.6
 PAUSE = 10.0
 """Mean of the seconds between two submissions of a session, which are uniform from 0.5 to 1.5 times the mean."""
 
-PAGES = ("tokens", "positions", "embedding", "masks", "head", "block")
+PAGES = ("positions", "embedding", "masks", "head", "block")
 """Pages that visitors open after every third sentence; every fifth time it is the decoding page instead."""
 
 OPENINGS = ("", "They say that", "I have heard that", "Nobody knew that", "We think that")

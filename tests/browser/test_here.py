@@ -26,7 +26,7 @@ def test_it_follows_the_head_that_is_chosen(open_app):
     expect(page.locator(CURRENT)).to_have_attribute("data-name", "encoder.self_attn.0")
     about = "The model; you are here: Encoder · Layer 1 · Self-attention"
     expect(page.get_by_role("navigation", name=about)).to_be_visible()
-    go_to(page, "Tokens")
+    go_to(page, "Embedding + position")
     expect(page.locator(LIT)).to_have_count(2)
     go_to(page, "The lab")
     expect(page.locator(LIT)).to_have_count(0)
@@ -58,7 +58,7 @@ def test_its_parts_lead_to_their_pages_in_the_same_state(open_app):
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_chooser_and_the_drawing_are_in_a_low_window(open_app, width, height, is_small, lang):
     page = open_app(query=f"?lang={lang}", width=width, height=height)
-    go_to(page, {"en": "Tokens", "zh": "词元"}[lang])
+    go_to(page, {"en": "Embedding + position", "zh": "词嵌入 + 位置"}[lang])
     drawing = page.locator(".vf-here")
     expect(page.locator(LIT)).to_have_count(2)  # of the source, and of the target
     assert (drawing.get_by_role("link").count() == 1) == is_small
@@ -83,5 +83,5 @@ def test_on_a_phone_a_part_closes_the_list_of_pages(open_app):
     page = open_app(width=390, height=844)
     page.get_by_test_id("stExpandSidebarButton").click()
     cell(page, "encoder.tokens.").first.click()
-    page.wait_for_url("**/tokens?*")
+    page.wait_for_url("**/embedding?*")
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()

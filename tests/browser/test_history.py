@@ -75,7 +75,7 @@ def test_changes_over_several_pages_come_back_one_by_one(open_app, count):
         lambda: submit(page, "I like cats."),
         lambda: go_to(page, "Masks"),
         lambda: page.get_by_text("Step by step", exact=True).click(),
-        lambda: go_to(page, "Tokens"),
+        lambda: go_to(page, "Embedding + position"),
         lambda: submit(page, "She likes dogs."),
         lambda: go_to(page, "Positions"),
         lambda: page.get_by_text("Matrix", exact=True).click(),

@@ -102,7 +102,7 @@ def read_explorer(page, reader):
         reader.read(f"key {key}")
     page.keyboard.press("Escape")
     reader.hover([page.locator(".vf-large")], "a cell")
-    reader.hover(page.get_by_test_id("stTooltipHoverTarget").all(), "help")
+    reader.hover(page.get_by_test_id("stTooltipHoverTarget").filter(visible=True).all(), "help")
     box = page.get_by_test_id("stMain").get_by_role("combobox").first
     box.fill("zzzz")
     page.wait_for_timeout(120)
@@ -130,7 +130,7 @@ def read_page(page, reader):
 def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_name, tmp_path, every):
     """In a language that one file added, whose messages are all in brackets; on the first page, or on every one."""
     with serving(model_name, tmp_path, app_folder) as address, visiting(address, chromium) as visitors:
-        query = f"?text={SENTENCE}&lang={pseudo.CODE}&nonsense=1"
+        query = f"attention?text={SENTENCE}&lang={pseudo.CODE}&nonsense=1"
         page = visitors.open(query=query, width=1280, height=720, script=RECORD_DRAWN_TEXT)
         reader = Reader(page)
         settle(page)

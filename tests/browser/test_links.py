@@ -130,7 +130,7 @@ def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open
 def test_a_sentence_typed_before_a_click_on_a_page_is_shown_on_that_page(open_app):
     """Streamlit sends the sentence when the click leaves its box, after the click itself."""
     page = open_app(query="attention?lang=en")
-    for title, text in (("Tokens", "They like birds."), ("Masks", "We went home.")):
+    for title, text in (("Embedding + position", "They like birds."), ("Masks", "We went home.")):
         page.get_by_label("Sentence", exact=True).fill(text)
         go_to(page, title)
         expect(page).to_have_url(re.compile(re.escape(text.replace(" ", "+"))))

@@ -56,9 +56,8 @@ def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_ap
 
 def test_no_file_is_fetched_before_its_button_is_clicked(open_app, tmp_path):
     """On a slow line it may be gone by then."""
-    page, fetched = open_app(), []
+    page, fetched = open_app(query="embedding?embedding_view=sums"), []
     page.on("request", lambda request: "/media/" in urlsplit(request.url).path and fetched.append(request.url))
-    go_to(page, "Embedding + position")
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").filter(has_text="CSV").get_by_role("button").click()
     download.value.save_as(tmp_path / "table.csv")

@@ -87,7 +87,7 @@ def rows_of(figure):
 def test_tables_are_sharp_text_in_whole_rows_with_their_titles(visitor):
     page = open_at(
         visitor,
-        "tokens",
+        "embedding",
         query=f"?text={quote_plus(LONG)}",
     )
     present(page)
@@ -260,7 +260,7 @@ def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visi
 
 
 def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
-    page = open_at(visitor, "?stack=encoder")
+    page = open_at(visitor, "attention", query="?stack=encoder")
     present(page)
     stacks = [state_of(page)["stack"]]
     for key in ("ArrowRight", "PageDown"):
@@ -269,7 +269,7 @@ def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
         page.wait_for_timeout(150)  # nobody presses keys faster
     assert stacks == ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     page.keyboard.press("ArrowRight")
-    page.wait_for_url("**/tokens*")
+    page.wait_for_url("**/embedding*")
     expect(page.get_by_text("There is no sentence yet")).to_have_count(0)
     expect(page.locator(".vf-look-for")).to_contain_text("A word in the vocabulary is one token")
     expect(page.locator("html.vf-presenting")).to_have_count(1)
@@ -468,8 +468,8 @@ def test_a_room_survives_a_reload_and_its_phones_say_when_the_presenter_is_gone(
     secret = page.evaluate("sessionStorage.getItem('visformer.room')")
     assert secret
     assert not {secret, secret.partition(".")[2]} & {page.url, *address_of(page).values()}
-    go_to(page, "Tokens")
-    phone.wait_for_url("**/tokens?*follow=*")
+    go_to(page, "Embedding + position")
+    phone.wait_for_url("**/embedding?*follow=*")
     expect(phone.get_by_text("You are following the presenter.")).to_be_visible()
     page.goto("about:blank")
     expect(phone.get_by_text("The presenter's browser is not connected")).to_be_visible()

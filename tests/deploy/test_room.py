@@ -145,7 +145,7 @@ def test_any_page_can_be_the_first_to_be_opened(tmp_path):
 
     async def open_tokens(address):
         visitor = Visitor(address)
-        answer = await visitor.open(page="tokens")
+        answer = await visitor.open(page="embedding")
         await visitor.close()
         return answer
 
@@ -168,10 +168,9 @@ def test_nothing_typed_is_logged_even_if_requests_are(tmp_path):
     texts = (f"I like {MARKER}.", f"{MARKER} " * 300, f"half {MARKER} \N{REPLACEMENT CHARACTER}")
     with serving(tmp_path, UVICORN) as server:
         urllib.request.urlopen(f"{server.address}/?text={MARKER}&target={MARKER}", timeout=120).close()
-        run(enter(server.address, *texts, query=f"text={MARKER}", pages=("tokens", "decoding")))
+        run(enter(server.address, *texts, query=f"text={MARKER}", pages=("embedding", "decoding")))
     log = server.log.read_text(encoding="utf-8")
-    assert '"GET / HTTP/1.1" 307' in log
-    assert '"GET /attention HTTP/1.1" 200' in log
+    assert '"GET / HTTP/1.1" 200' in log
     assert '"WebSocket /_stcore/stream" [accepted]' in log
     assert MARKER not in log
 
