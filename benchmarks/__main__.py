@@ -69,13 +69,14 @@ def machine_facts(threads: int | None = None) -> dict[str, str]:
 
 def _rows(what: str, effort: Effort) -> Iterator[Row]:
     if what in ("model", "all"):
-        from benchmarks import atlas, batches, effects, models, whole_model
+        from benchmarks import atlas, batches, effects, models, whole_model, wrapped
         from benchmarks.subjects import bundled_translator
 
         translator, which = bundled_translator()
         print(f"model: {which}", flush=True)
         yield from models.rows(translator, effort)
         yield from batches.rows(effort)
+        yield from wrapped.rows(effort)
         yield from effects.rows(effort)
         yield from atlas.rows(effort)
         yield from whole_model.model_rows(effort)
