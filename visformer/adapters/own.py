@@ -234,7 +234,7 @@ class Translator(OwnModel):
         tgt = self._tensor([[start, *ids[:-1]] for start, ids in zip(back, sources, strict=True)])  # (batch, source)
         logits = self.module.decode(tgt, self.module.encode(read), read)  # (batch, source, vocab)
         expected = self._tensor(sources)[..., None]  # (batch, source, 1)
-        found = logits.log_softmax(dim=-1).gather(2, expected)[..., 0]  # (batch, source)
+        found = logits.gather(2, expected)[..., 0] - logits.logsumexp(dim=-1)  # (batch, source)
         return [
             (ids, math.sqrt(sure * confidence(row[: len(source)])))
             for (ids, sure), row, source in zip(outputs, found, sources, strict=True)
