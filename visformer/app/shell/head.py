@@ -38,9 +38,9 @@ _ABOUT_TARGET = {
 
 
 _CONFIDENCE = N_(
-    "Confidence says how probable the model finds its translation, and how probable it finds the sentence when it reads "
-    "it back from the translation. Below a threshold the translation counts as unsure; the model card says how often it "
-    "is then wrong."
+    "Confidence says how probable the model finds its translation, and how probable it finds the sentence when it "
+    "reads it back from the translation. Below a threshold the translation counts as unsure; the model card says how "
+    "often it is then wrong."
 )
 
 
