@@ -14,6 +14,7 @@ from tests.model.support import record
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer import edits
 from visformer.adapters.huggingface.model import HubModel
+from visformer.adapters.own import READ_BACK
 from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
 from visformer.trace.names import all_names
 
@@ -52,8 +53,8 @@ def test_without_a_target_the_model_s_translation_is_traced_with_its_confidence(
     chosen = probabilities[np.arange(len(trace.tokens["next"])), trace.meta["ids"]["next"]]
     back = model.forced([trace.meta["ids"]["next"]], [SENTENCE], to="en")
     (read_back,) = model.log_probabilities((encoded, ()) for encoded in back)
-    both = [geometric_mean(chosen), geometric_mean(np.exp(read_back))]
-    assert trace.confidence == pytest.approx(geometric_mean(both), rel=1e-4)
+    expected = geometric_mean(chosen) * np.exp(read_back).prod() ** READ_BACK
+    assert trace.confidence == pytest.approx(expected, rel=1e-4)
     assert decoding.confidence == pytest.approx(trace.confidence, rel=1e-4)
 
 

@@ -91,8 +91,8 @@ class Decoding:
         steps: one for each token and one for the end; with beam search, along the best hypothesis. Empty if many texts
             were translated at once.
         confidence: how sure the model was, from 0 to 1: the :func:`confidence` of its steps; of a translator between
-            two languages the geometric mean of that and of the source's, read back from the translation (Yee et al.
-            2019, "Simple and Effective Noisy Channel Modeling for Neural Machine Translation", section 2).
+            two languages that times a small power of the probability of the source, read back from the translation (Yee
+            et al. 2019, "Simple and Effective Noisy Channel Modeling for Neural Machine Translation", section 2).
         beams: the hypotheses kept at each step; empty without beam search.
         finished: False if the limit of tokens cut the sentence off.
     """

@@ -363,8 +363,8 @@ class Trace:
     def confidence(self) -> float | None:
         """How sure the model was of its own translation, from 0 to 1.
 
-        The geometric mean of the probabilities that it gave to the tokens it chose, the end included, combined with
-        that of the source's tokens when it reads the sentence back from its translation; see
+        The geometric mean of the probabilities that it gave to the tokens it chose, the end included, times a small
+        power of the probability with which it reads the whole sentence back from its translation; see
         :class:`visformer.model.decoding.Decoding`. None if the target was given, or if the model is not one of
         visformer's own translators.
         """

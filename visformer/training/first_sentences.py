@@ -21,7 +21,7 @@ from visformer.training.supplement import Frame, Name, Supplement, kind_of, lati
 
 FOLDER = "first_sentences"
 
-SHARES = {"phrases": 0.44, "journeys": 0.12, "copies": 0.26, "renamed": 0.12, "mixed": 0.06}
+SHARES = {"phrases": 0.55, "journeys": 0.08, "copies": 0.21, "renamed": 0.11, "mixed": 0.05}
 """Shares of the pairs of each kind."""
 
 CAP = 3

@@ -35,7 +35,7 @@ SCHEDULE = (
     Stage(until=1.00, corpus=0.40, grammar=0.04, everyday=0.18, names=0.10, first=0.28, bpe_dropout=0.0),
 )
 
-CONTINUED = (Stage(until=1.0, corpus=0.33, grammar=0.03, everyday=0.15, names=0.07, first=0.42, bpe_dropout=0.0),)
+CONTINUED = (Stage(until=1.0, corpus=0.30, grammar=0.03, everyday=0.17, names=0.06, first=0.44, bpe_dropout=0.0),)
 """The shares of a training that continues from weights which know the rest."""
 
 EVERYDAY = ("everyday.tsv", "everyday_words.tsv")

@@ -1,8 +1,8 @@
 """Whether a translator's confidence tells right translations from wrong ones, on the judged sentences.
 
 The judged rows are split into two halves, each with its share of every kind. The threshold is chosen on one half; all
-that is said of it is measured on the other. The confidence itself has nothing to fit: the geometric mean was taken,
-before the model was trained, because it did better than the least probable step on an earlier model.
+that is said of it is measured on the other. The geometric mean was taken, before the model was trained, because it did
+better than the least probable step on an earlier model; the weight of reading back is chosen on the first half, too.
 """
 
 import random
