@@ -329,10 +329,10 @@ def test_the_numbers_in_the_text_of_the_shipped_lesson_are_those_of_the_model(sh
     d_k = model().info.d_model // model().info.n_heads
     assert all("256" in text and "16" in text for text in say(shipped, 2))
     row = trace["encoder.0.self_attn.pattern"].value[5]
-    assert all(f"{row[1, 3]:.2f}" in text and f"{row[2, 3]:.2f}" in text for text in say(shipped, 4))
-    assert all(f"√{d_k}" in text and f"{row[2, 3]:.2f}" in text for text in say(shipped, 5))
-    decoder = trace["decoder.0.self_attn.pattern"].value[4]
-    assert all(f"{decoder[4, 3]:.2f}" in text for text in say(shipped, 9))
+    assert all(f"{row[5, 3]:.2f}" in text and f"{row[2, 3]:.3f}" in text for text in say(shipped, 4))
+    assert all(f"√{d_k}" in text and f"{row[2, 3]:.3f}" in text for text in say(shipped, 5))
+    decoder = trace["decoder.0.self_attn.pattern"].value[6]
+    assert all(f"{decoder[4, 3]:.2f}" in text and f"{decoder[5, 4]:.2f}" in text for text in say(shipped, 9))
     steps = model().translate(EXAMPLES[0]).steps
     first, second = (candidate.probability for candidate in steps[0].candidates[:2])
     assert second < 0.001 < first
@@ -346,12 +346,12 @@ def test_the_numbers_in_the_text_of_the_shipped_lesson_are_those_of_the_model(sh
 def test_the_shipped_lesson_names_the_two_longest_vectors_of_the_block(shipped, trace):
     added = np.linalg.norm([trace[f"encoder.{i}.ffn.out"].value for i in range(3)], axis=-1)  # (layer, token)
     assert {*zip(*np.unravel_index(np.argsort(added.ravel())[-2:], added.shape), strict=True)} == {(1, 6), (2, 6)}
-    assert [round(float(length)) for length in added[1:, 6]] == [51, 27]
+    assert [round(float(length)) for length in added[1:, 6]] == [82, 24]
     after = [np.linalg.norm(trace[f"encoder.{i}.resid_post"].value[6]) for i in (1, 2)]
-    assert [round(float(length), 1) for length in after] == [7.2, 4.5]
+    assert [round(float(length), 1) for length in after] == [3.7, 3.1]
     for language in i18n.languages():
         note = shipped.steps[7].text("note", language)
-        assert "51" in note and "27" in note and "4.5" in note
+        assert "82" in note and "24" in note and "3.1" in note
 
 
 def test_the_lesson_on_faults_asks_for_one_model_after_the_other_with_three_hints_and_a_line_of_code():
