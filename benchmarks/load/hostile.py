@@ -16,7 +16,8 @@ from benchmarks.load.visitor import Phone, Presenter, Visitor, Wrong, event
 from visformer.app.lessons import lesson_file
 
 _WORDS = "+".join(["the+old+house+of+my+friend"] * 40)
-_ORDINARY = "+".join(["the+old+house+of+my+friend"] * 20)
+_HALF = "+".join(["the+old+house+of+my+friend"] * 20)
+_ORDINARY = "+".join(["the+old+house+of+my+friend"] * 10)  # as many as do not count as long
 _LARGEST = "untrained-512x16-enc6-dec6-ff2048-seed"
 _SEEDS = count(1)
 _STEP = "  - {title: A, say: B, link: {text: '" + "the old house " * 60 + "'}}\n"
@@ -114,7 +115,7 @@ async def _reload(visitor: Hostile) -> None:
     for _ in range(8):
         again = Hostile(visitor.address, visitor.of)
         with suppress(TimeoutError, Wrong):
-            await asyncio.wait_for(again.open(f"text={_ORDINARY}+{next(_SEEDS)}"), 1)
+            await asyncio.wait_for(again.open(f"text={_HALF}+{next(_SEEDS)}"), 1)
         await again.close()
 
 

@@ -99,7 +99,8 @@ def test_without_positions_equal_words_are_equal():
     first, second = (i for i, token in enumerate(trace.tokens["src"]) if token == "the")
     rows = trace.stack("encoder", "self_attn")
     np.testing.assert_allclose(rows[:, :, first], rows[:, :, second], atol=1e-6)
-    assert model_of(5).translate(SENTENCE).text == "狗看见了猫。", "the dog saw the cat"
+    reversed_roles = SENTENCE.replace("cat", "-").replace("dog", "cat").replace("-", "dog")
+    assert model_of(5).translate(SENTENCE).text == model_of(5).translate(reversed_roles).text
 
 
 def test_where_a_norm_is_left_out_the_sum_goes_on_as_it_is():
@@ -142,7 +143,7 @@ def test_each_step_of_decoding_computes_what_a_trace_shows(number):
     model = model_of(number)
     text = "abcabc" if number == 7 else SENTENCE
     decoding = model.translate(text, max_new_tokens=4)
-    assert len(decoding.steps) > 2
+    assert len(decoding.steps) > 1
     for step in range(1, len(decoding.steps)):
         logits = model.trace(text, decoding.ids[:step], record=("logits",))["logits"].value[-1].astype(np.float64)
         shown = logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()

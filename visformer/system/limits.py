@@ -212,7 +212,7 @@ LEARNING_BYTES = limit(
     N_("some twenty; a browser asks for the rest when they have arrived, so that no message of its own brings all"),
 )
 ORDINARY = limit(
-    48, "tokens", N_("Tokens of an ordinary computation"),
+    64, "tokens", N_("Tokens of an ordinary computation"),
     N_("times beams or changes; larger computations, other models and files share one place of their own"),
 )
 LISTED = limit(

@@ -315,7 +315,7 @@ def test_a_question_is_asked_only_where_a_head_answers_it(new_app, link, offset,
     app = new_app(**link)
     assert question(app) == asked
     layers = app.session_state["run"].trace.layers(link.get("stack", "decoder"), "self_attn").values()
-    heads = [np.trace(head, offset) / len(head) for layer in layers for head in layer.value]
+    heads = [np.trace(head, offset) / (len(head) + offset) for layer in layers for head in layer.value]
     assert max(heads) > 0.5
 
 

@@ -25,7 +25,7 @@ def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app):
     assert texts(app, "The largest effect here. Without this weight (")
     call(app, effects._lock, Click("pattern", 2, 3))
     assert texts(
-        app, f"Without this weight ({weight(start('en-zh').head):.2f}), the log-probability of “东北” changes by −"
+        app, f"Without this weight ({weight(start('en-zh').head):.2f}), the log-probability of “东北” changes by "
     )
     link = address_of(app)
     assert (link["query"], link["key"]) == ("3", "4")
@@ -86,7 +86,7 @@ def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     app.session_state[attention._CLICKED.key] = place
     app.run()
     found = effect_of(app)
-    said = f"Without this weight ({weight(1):.2f}), the log-probability of “东北” changes by −"
+    said = f"Without this weight ({weight(1):.2f}), the log-probability of “东北” changes by "
     assert found["said"].startswith(said)
     assert {name: found[name] for name in place} == place
 
