@@ -1,6 +1,5 @@
 """Visformer: type a sentence and see what every head of a Transformer attends to. Run with ``visformer run``."""
 
-from visformer.app.pages import attention
 from visformer.app.presentation import following, guessing
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench
@@ -12,7 +11,7 @@ with drawing(), following.drawing():
 
     sections = screen.sections()
     # Send a new picture before drawing anything else.
-    attention.ahead(controls.prefetch() if guessing.asked() is None else None)
+    controls.send_ahead(controls.prefetch() if guessing.asked() is None else None)
     opened = screen.open_screen(sections)
 
     if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page

@@ -1,13 +1,33 @@
 """Effects: what weights, values and layers do to the prediction."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import pandas as pd
 import streamlit as st
 
-from visformer.app.pages import effects
-from visformer.app.session import boxes
+from visformer.adapters.bundled import TRANSLATOR
+from visformer.analysis.effects.shuffling import DRAWS
+from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
-from visformer.app.widgets import controls, formula_box, unavailable
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, formula_box, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
-from visformer.pictures.effects import METHODS, PAGE
+from visformer.pictures.compare import PAGE as COMPARE
+from visformer.pictures.effects import EFFECTS, LENS, METHODS, PAGE, PARTS, PATCHING, SHUFFLED
+from visformer.pictures.experiments import methods as attributions
+from visformer.pictures.experiments import patched
+from visformer.pictures.experiments import shuffled as shuffling
+from visformer.pictures.experiments.weights import told
+from visformer.pictures.experiments.weights import weights as drawn
+from visformer.pictures.registry.picture import Picture
+from visformer.pictures.registry.setting import Setting
+from visformer.trace import Trace
+from visformer.trace.stacks import shape_of
+from visformer.web.panels import Click
 
 FORMULA = r"\Delta = \log p\,(y \mid \sym{pattern}{\alpha_{qk}} = 0) - \log p\,(y)"
 FORMULAS = {
@@ -32,13 +52,6 @@ SOURCES = {
     "patching": N_("Meng et al. 2022, § 2"),
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
-DRAW = {
-    "weights": effects.weights,
-    "shuffled": effects.shuffled,
-    "methods": effects.methods,
-    "patching": effects.patching,
-    "lens": effects.lens,
-}
 NO_LOGITS = N_("This model predicts no next token, so there is no prediction on which a weight could have an effect.")
 
 LIMITS = N_(
@@ -46,10 +59,22 @@ LIMITS = N_(
     "all seem to do nothing."
 )
 
-_ = boxes.gettext()
-trace = controls.current_trace()
+# Products that a page computes without being asked: about a second. A layer has 12 · d_model² for each token.
+AT_ONCE = 1.2e11
+BACK = 3  # a pass and its gradient take about as long as three passes
 
-if trace is not None:
+CLICKED: Slot[tuple[tuple[object, ...], Click | None]] = Slot("patching_clicked", ((), None), resets=True)
+ASKED: Slot[tuple[object, ...] | None] = Slot("effects_asked", None, resets=True)
+R = TypeVar("R")
+
+_ = boxes.gettext()
+
+
+def draw() -> None:
+    """Draw the page. A session keeps what is called on a click: no global of this script may hold a Trace."""
+    trace = controls.current_trace()
+    if trace is None:
+        return
     switch, maths = st.columns([43, 57], gap="small", vertical_alignment="center")
     with switch:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="effects_view"))
@@ -57,13 +82,220 @@ if trace is not None:
     with maths:
         tex = FORMULAS.get(view.view, FORMULA)
         formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
-    if effects.predicts(trace) or view is METHODS:
-        controls.look_for(_(view.look_for))
-        try:
-            DRAW[view.view](trace, bar)
-        except VisformerError as error:  # such as a model whose weights cannot be changed
-            st.info(plain(error.localized(_)))
-        st.caption(_(LIMITS))
-    else:
+    if not (unavailable.predicts(trace) or view is METHODS):
         unavailable.say(NO_LOGITS)
         unavailable.elsewhere()
+        return
+    controls.look_for(_(view.look_for))
+    views = {"weights": weights, "shuffled": shuffled, "methods": methods, "patching": patching, "lens": lens}
+    try:
+        views[view.view](trace, bar)
+    except VisformerError as error:  # such as a model whose weights cannot be changed
+        st.info(plain(error.localized(_)))
+    st.caption(_(LIMITS))
+
+
+def weights(trace: Trace, bar: Any) -> None:
+    """Draw the weights of a head and their effects; one cell is told in words: that locked in the explorer, if any."""
+    setting, locked = select(EFFECTS, trace, bar), selection.chosen()
+    cell = locked.query, locked.key
+    n_queries, n_keys = trace[f"{setting.path}.pattern"].shape[1:]
+    runs = n_queries * n_keys if max(n_queries, n_keys) <= EXACT_TOKENS else BACK * n_queries
+    measured = measure(trace, runs, setting, lambda: (drawn(setting, cell), told(setting, cell)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_weights", on_click=lock)
+
+
+def lock(click: Click) -> None:
+    if click.row is not None and click.column is not None:
+        selection.keep_place(query=click.row, key=click.column)
+
+
+def shuffled(trace: Trace, bar: Any) -> None:
+    """Draw how far the output moves with other weights, and say what that means."""
+    setting = select(SHUFFLED, trace, bar)
+    runs = DRAWS if setting["weights"] == "shuffled" else 1
+    measured = measure(trace, runs, setting, lambda: (SHUFFLED.draw(setting), shuffling.meaning(setting)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_shuffled")
+
+
+def methods(trace: Trace, bar: Any) -> None:
+    """Draw what each row takes from each token by a method and, of the translator, how well all of them do."""
+    setting = controls.setting_of(METHODS, trace)
+    with bar, st.container(horizontal=True, vertical_alignment="bottom"):
+        pick.selected_stack(setting)
+        url_widgets.draw(METHODS.option("method"), setting, "effects", width=320)
+    tokens = [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
+    runs = sum(tokens) + BACK * tokens[-1] if attributions.runs_model(setting) else 1
+    shown = measure(trace, runs, setting, lambda: METHODS.draw(setting))
+    if shown is None:
+        return
+    controls.draw(shown, key="effects_methods")
+    if boxes.model() == TRANSLATOR and setting.kind == "cross_attn":
+        compare_methods(str(trace.meta["to"]))
+
+
+def compare_methods(to: str) -> None:
+    """Draw how the methods do, and say that none is best by every measure."""
+    sizes, found = attributions.measures(to)
+    names = attributions.TITLES | {"random": N_("a random order")}
+    said = _(
+        "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
+        "each with its interval (0.95)"
+    )
+    title = said.format(hand=plain(sizes["by hand"]), grammar=plain(sizes["grammar"]))
+    rows = []
+    for one in found:
+        row = {_("method"): _(names[one.method])}
+        for name, label in attributions.MEASURES.items():
+            interval = "{:.2f} ({:.2f} – {:.2f})".format(*one.values[name]) if name in one.values else ""
+            row[_(label)] = interval.replace("-", "−")
+        rows.append(row)
+    st.caption(title)
+    tables.draw(pd.DataFrame(rows), title=title)
+
+    def best(measure: str, sign: int) -> str:
+        """Name the best method, apart from hiding tokens, which wins by construction."""
+        having = [one for one in found if one.method != "masking" and measure in one.values]
+        return _(attributions.TITLES[min(having, key=lambda one: sign * one.values[measure][0]).method])
+
+    said = _(
+        "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "
+        "by insertion: {insertion}."
+    )
+    st.text(
+        said.format(error=best("by hand prediction", 1), deletion=best("deletion", 1), insertion=best("insertion", -1))
+    )
+    st.caption(
+        _(
+            "Of an alignment error, lower is better; of methods of one layer, the layer was chosen on other pairs. "
+            "It says that a method points to the words that a person would link, not that it explains the model. "
+            "Hiding tokens wins the curves by construction: it has measured their first step. "
+            "No method is best by every measure."
+        )
+    )
+
+
+def patching(trace: Trace, bar: Any) -> None:
+    """Draw what patching brings back, of a bundled pair or of the sentence and a second one."""
+    setting = controls.setting_of(PATCHING, trace)
+    with bar:
+        place, pair, own = st.columns([30, 35, 35], gap="medium", vertical_alignment="bottom")
+    with place:
+        pick.selected_stack(setting)
+    setting["bundled"] = 0
+    has_pairs = bool(patched.pairs(setting))
+    if has_pairs:
+        url_widgets.draw(PATCHING.option("bundled"), setting, "effects", place=pair)
+    url_widgets.draw(PATCHING.option("corrupt"), setting, "effects", place=own if has_pairs else pair)
+    if not has_pairs and not setting["corrupt"].strip():
+        st.info(_(patched.NO_PAIRS))
+        return
+    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
+    runs = n_layers * (n_heads + n_keys)
+    measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), patched.difference(setting)))
+    if measured is not None:
+        st.text(measured[1])
+        controls.draw(measured[0], key="effects_patching", on_click=partial(keep_click, request_of(setting)))
+        of, click = CLICKED.get()
+        if click is not None and of == request_of(setting):
+            carry_over(setting, click)
+
+
+def keep_click(request: tuple[object, ...], click: Click) -> None:
+    CLICKED.set((request, click))
+
+
+def carry_over(setting: Setting, click: Click) -> None:
+    """Say what the clicked value brings back, and link to the whole run with it."""
+    if click.row is None or click.column is None:  # a label
+        return
+    of = patched.place(setting, click.panel, click.row, click.column)
+    pair, places = patched.patches(setting).pair, {"layer": of.layer + 1, "what": f"{of.index + 1} · {of.label}"}
+    said = _("Head {what} of layer {layer}: {share:.2f} of the answer comes back.")
+    if click.panel != "heads":
+        said = _("Token {what}, before layer {layer}: {share:.2f} of the answer comes back.")
+    st.text(said.format(share=of.share, **places).replace("-", "−"))
+    chosen = {"view": "edited", "patch": of.patch, "patch_from": pair.clean}
+    chosen |= {"patch_layer": str(of.layer + 1), "patch_at": str(of.index + 1)}
+    choices = {f"{COMPARE.name}_{name}": value for name, value in chosen.items()}
+    state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
+    if state.fits:
+        label = _("The corrupt run with and without this value")
+        st.page_link("pages/research/compare.py", label=label, query_params=address.address(state))
+
+
+def lens(trace: Trace, _bar: Any) -> None:
+    """Draw the logit lens and, of a pre-norm model, the parts of a logit."""
+    setting = controls.setting_of(LENS, trace)
+    with st.spinner(_("Measuring …")):
+        controls.draw(LENS.draw(setting), key="effects_lens")
+    setting = controls.setting_of(PARTS, trace)
+    place, picture = st.empty(), st.container()
+    url_widgets.draw(PARTS.option("row"), setting, "effects", place=place, width=260)
+    with picture:
+        try:
+            controls.draw(PARTS.draw(setting), key="effects_parts")
+        except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
+            place.empty()
+            st.info(plain(error.localized(_)))
+
+
+# What views share -----------------------------------------------------------------------------------------------------
+
+
+def select(picture: Picture, trace: Trace, bar: Any) -> Setting:
+    """Draw the head in focus, which all pages share, and the picture's own options."""
+    setting = controls.setting_of(picture, trace)
+    with bar:
+        place, own = st.columns([63, 37], gap="medium", vertical_alignment="bottom")
+    with place:
+        pick.selected(setting, picture)
+    with own, st.container(horizontal=True, vertical_alignment="bottom"):
+        url_widgets.draw_all(picture, setting, "effects")
+    return setting
+
+
+def measure(trace: Trace, runs: int, setting: Setting, compute: Callable[[], R]) -> R | None:
+    """Measure; what takes longer than a second or two waits for a click, and can be cancelled.
+
+    Args:
+        trace: of the text.
+        runs: number of passes.
+        setting: what is measured.
+        compute: measures it and makes its picture.
+
+    Returns:
+        Its result; None: the visitor has not asked for it.
+    """
+    blocks = trace.blocks
+    layers = sum(stack.n_layers for stack in (blocks.encoder, blocks.decoder) if stack) if blocks else 1
+    tokens = sum(len(trace.tokens.get(side, ())) for side in ("src", "tgt"))
+    if runs * tokens * layers * 12 * (controls.width() or 0) ** 2 <= AT_ONCE:
+        with st.spinner(_("Measuring …")):
+            return compute()
+    request = request_of(setting)
+    start, place = st.empty(), st.empty()  # in one, the old button would stay beside Cancel, which moves once it goes
+    if ASKED.get() != request:
+        with start.container(horizontal=True, vertical_alignment="center"):
+            st.button(_("Measure"), on_click=ASKED.set, args=(request,), type="primary", key="effects_measure")
+            st.caption(_("{n} passes of this model, one after another").format(n=runs))
+        return None
+    with place.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, _("Measuring …"))
+        st.button(_("Cancel"), on_click=ASKED.clear, key="effects_cancel")
+    told_on = partial(setting.source.measure, on_progress=lambda share: bar.progress(share, _("Measuring …")))
+    setting.source = replace(setting.source, measure=told_on)
+    found = compute()
+    place.empty()
+    return found
+
+
+def request_of(setting: Setting) -> tuple[object, ...]:
+    return boxes.source(), boxes.target(), boxes.model(), *setting.items()
+
+
+draw()

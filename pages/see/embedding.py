@@ -1,5 +1,8 @@
 """Embedding + position: letters to tokens and their ids; a row of the table for each, its position, and the sum."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -8,8 +11,9 @@ from visformer.app.session import boxes
 from visformer.app.widgets import controls, downloads, formula_box, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures import embedding
-from visformer.pictures.embedding import FIRST, LETTERS, PAGE, SCALED, SECOND, SIDE, SUMS
+from visformer.pictures.embedding import FIRST, LETTERS, PAGE, SCALED, SECOND, SUMS
 from visformer.pictures.style.theme import visible
+from visformer.trace import Trace
 
 FORMULA = r"\sym{input}{x} = %s"
 FACTOR = r"\sqrt{d_{model}} \cdot "
@@ -17,7 +21,7 @@ TERMS = {"embed": r"\sym{embed}{E}_{token}", "segment": r"\sym{out}{S}_{type}", 
 CODE = (("model/embedding.py", "Embedding.forward"),)
 TOKENS = r"s \to (\sym{input}{t_0}, \sym{input}{t_1}, \dots), \quad 0 \le \sym{input}{t_i} < \sym{k}{|V|}"
 TOKENIZER = (("model/tokenizer.py", "Tokenizer.encode"), ("model/tokenizer.py", "Tokenizer.merging"))
-SIDES = {"src": N_("Source"), "tgt": N_("Target")}
+SIDES: dict[embedding.Side, str] = {"src": N_("Source"), "tgt": N_("Target")}
 MERGES = "BPE"
 RULES = {
     "WordPiece": N_(
@@ -39,26 +43,7 @@ _ = boxes.gettext()
 trace = controls.current_trace(embedding.RECORD)
 
 
-def draw_letters(side):
-    controls.look_for(_(LETTERS.look_for), words)
-    with maths:
-        formula_box.formula(TOKENS, section="5.1", code=TOKENIZER)
-    left, right = st.columns(2, gap="large")
-    with left:
-        title = _("The tokens and their ids")
-        st.header(title, anchor=False)
-        rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in embedding.rows(trace, side)]
-        table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
-        st.caption(_(embedding.ORDINARY))
-        tables.draw(table, title=title, height="content")
-    with right:
-        try:
-            how(controls.bench().loaded(boxes.source()).text, side)
-        except VisformerError as error:
-            st.text(error.localized(_))
-
-
-def how(text, side):
+def draw_cutting(trace: Trace, text: Any, side: embedding.Side) -> None:
     """Draw the merges of a text, or the tokenizer's rule and how it split each word, below their title."""
     merges = text.scheme == MERGES
     title = _("How letters are merged") if merges else _("How words are cut")
@@ -80,51 +65,8 @@ def how(text, side):
     tables.draw(pd.DataFrame({_("merge"): range(len(steps)), **merged}), title=title, height="content")
 
 
-def joined(rows, between):
+def joined(rows: Iterable[Iterable[str]], between: str) -> list[str]:
     return [between.join(map(visible, row)) for row in rows]
-
-
-def draw_sums(side):
-    ours, unchanged = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
-    scaled = setting["scaled"] = not ours or url_widgets.draw(SCALED, setting, "embedding", place=bar)
-    text = [_(SUMS.look_for), *([_("Without the factor, which of the two dominates?")] if ours else [])]
-    if not unchanged:
-        text.append(_("This model changes the sum once more, by LayerNorm or a factor, before the first layer."))
-    text.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
-    [panels] = SUMS.draw(setting)
-    if any(panel.overflows for panel in panels):
-        text.append(_("The colour scale ends at {limit:.2f}; a few values lie beyond it.").format(limit=panels[0].end))
-    controls.look_for(i18n.paragraph(*text), words)
-    with maths:
-        total = (FACTOR if ours and scaled else "") + " + ".join(TERMS[name] for name in embedding.terms(trace, side))
-        formula_box.formula(FORMULA % (total if unchanged else rf"f({total})"), section="3.4, 3.5", code=CODE)
-    unavailable.tell(trace, f"{side}.position", N_("Positions: {reason}."))
-    controls.draw([panels], key="embedding_sums", share=max(1.0, len(panels) / 3))
-
-
-def compare_two(side):
-    st.header(_("Two tokens"), anchor=False)
-    pair = embedding.repeated(trace, side) or (0, 1)
-    left, right, numbers = st.columns([2, 2, 6], gap="large")
-    first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=pair[0])
-    second = url_widgets.draw(SECOND, setting, "embedding", place=right, default=pair[1])
-    compared = embedding.compare(trace, side, first, second)
-    columns = [_("distance"), _("cosine")]
-    rows = {_(name): values for name, values in compared.items()}
-    numbers.dataframe(pd.DataFrame(rows, index=columns).T, column_config={c: {"format": "%.4f"} for c in columns})
-    ids = trace.meta["ids"][side]
-    if ids[first] == ids[second] and first != second:
-        remark = _("One word in two positions: the inputs are equal too. Positions differ only inside attention.")
-        if f"{side}.position" in trace:
-            remark = _("One word in two positions: the embeddings are equal, the inputs are not.")
-        st.text(remark)
-
-
-def draw_table(side):
-    st.header(_("Every token in numbers"), anchor=False)
-    table = embedding.table(trace, side).rename(columns=_)
-    st.dataframe(table, hide_index=True)
-    downloads.csv(table, f"embedding-{side}")
 
 
 if trace is not None:
@@ -133,12 +75,66 @@ if trace is not None:
     with bar:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="embedding_view"))
         side = controls.view(_("Side"), unavailable.shown(SIDES, trace), key="embedding_side")
-    setting = controls.setting_of(SUMS, trace, embedding.RECORD, stack=SIDE.also[side])
+    setting = controls.setting_of(
+        SUMS, trace, embedding.RECORD, stack=f"{'encoder' if side == 'src' else 'decoder'}.self_attn"
+    )
     if view is LETTERS:
-        draw_letters(side)
+        controls.look_for(_(LETTERS.look_for), words)
+        with maths:
+            formula_box.formula(TOKENS, section="5.1", code=TOKENIZER)
+        left, right = st.columns(2, gap="large")
+        with left:
+            title = _("The tokens and their ids")
+            st.header(title, anchor=False)
+            rows = [(r.number, visible(r.token), r.id, r.meaning and _(r.meaning)) for r in embedding.rows(trace, side)]
+            table = pd.DataFrame(rows, columns=[_("no."), _("token"), _("id"), _("what it is")])
+            st.caption(_(embedding.ORDINARY))
+            tables.draw(table, title=title, height="content")
+        with right:
+            try:
+                draw_cutting(trace, controls.bench().loaded(boxes.source()).text, side)
+            except VisformerError as error:
+                st.text(error.localized(_))
     elif unavailable.tell(trace, f"{side}.embed", N_("This model shows no embeddings: {reason}.")):
         unavailable.elsewhere()
     else:
-        draw_sums(side)
-        compare_two(side)
-        draw_table(side)
+        ours, unchanged = f"{side}.embedding" in trace.params, embedding.enters_as_it_is(trace, side)
+        scaled = setting["scaled"] = not ours or url_widgets.draw(SCALED, setting, "embedding", place=bar)
+        text = [_(SUMS.look_for), *([_("Without the factor, which of the two dominates?")] if ours else [])]
+        if not unchanged:
+            text.append(_("This model changes the sum once more, by LayerNorm or a factor, before the first layer."))
+        text.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
+        drawn: Any = SUMS.draw(setting)
+        [panels] = drawn
+        if any(panel.overflows for panel in panels):
+            said = _("The colour scale ends at {limit:.2f}; a few values lie beyond it.")
+            text.append(said.format(limit=panels[0].end))
+        controls.look_for(i18n.paragraph(*text), words)
+        with maths:
+            terms = " + ".join(TERMS[name] for name in embedding.terms(trace, side))
+            total = (FACTOR if ours and scaled else "") + terms
+            formula_box.formula(FORMULA % (total if unchanged else rf"f({total})"), section="3.4, 3.5", code=CODE)
+        unavailable.tell(trace, f"{side}.position", N_("Positions: {reason}."))
+        controls.draw(drawn, key="embedding_sums", share=max(1.0, len(panels) / 3))
+
+        st.header(_("Two tokens"), anchor=False)
+        pair = embedding.repeated(trace, side) or (0, 1)
+        left, right, numbers = st.columns([2, 2, 6], gap="large")
+        first = url_widgets.draw(FIRST, setting, "embedding", place=left, default=pair[0])
+        second = url_widgets.draw(SECOND, setting, "embedding", place=right, default=pair[1])
+        compared = embedding.compare(trace, side, first, second)
+        columns = [_("distance"), _("cosine")]
+        distances = pd.DataFrame({_(name): values for name, values in compared.items()}, index=columns).T
+        four_digits: Any = {column: {"format": "%.4f"} for column in columns}
+        numbers.dataframe(distances, column_config=four_digits)
+        ids = trace.meta["ids"][side]
+        if ids[first] == ids[second] and first != second:
+            remark = _("One word in two positions: the inputs are equal too. Positions differ only inside attention.")
+            if f"{side}.position" in trace:
+                remark = _("One word in two positions: the embeddings are equal, the inputs are not.")
+            st.text(remark)
+
+        st.header(_("Every token in numbers"), anchor=False)
+        table = embedding.table(trace, side).rename(columns=_)
+        st.dataframe(table, hide_index=True)
+        downloads.csv(table, f"embedding-{side}")

@@ -1,12 +1,28 @@
 """Positional encoding: its waves and matrix, their origin and effect, and the alternatives."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
-from visformer.app.pages import positions
 from visformer.app.session import boxes
+from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
 from visformer.errors import N_
-from visformer.pictures.positions import KINDS, OWN, PAGE
+from visformer.model.positions import POSITIONS
+from visformer.pictures.positions import (
+    CIRCLE,
+    KINDS,
+    LEARNED,
+    OWN,
+    PAGE,
+    ROTARY,
+    ROTARY_SCORE,
+    ROTATION,
+    kinds,
+)
+from visformer.pictures.registry.picture import Picture
+from visformer.pictures.registry.setting import Setting
 
 CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
@@ -20,7 +36,7 @@ FORMULAS = {
 &(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) \\[4pt]
 &\sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j|""",
 }
-OTHERS = {
+OTHERS: dict[str, Any] = {
     "rotary": {
         "source": N_("Su et al. 2021, § 3.2"),
         "code": (("formulas.py", "rotate"), ("formulas.py", "frequencies")),
@@ -36,11 +52,29 @@ OTHERS = {
 }
 
 _ = boxes.gettext()
+
+
+def draw_table(setting: Setting, *names: str) -> None:
+    """Draw a table of encodings, in words."""
+    n = setting["positions"]
+    every = kinds(n, setting["d_model"], max_len=setting["max_len"])
+    rows = []
+    for kind in (every[name] for name in names):
+        beyond = _(kind.position.beyond)
+        if kind.missing:
+            said = _("{beyond} ({missing} of {n} positions)")
+            beyond = said.format(beyond=beyond, missing=plain(kind.missing), n=n)
+        rows.append((_(kind.position.label), _(kind.position.enters), int(kind.parameters), beyond))
+    columns = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len")]
+    st.table(pd.DataFrame(rows, columns=columns).set_index(columns[0]))  # not st.dataframe: its cells do not wrap
+
+
 trace = controls.current_trace()
 titles = PAGE.titles
 if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.position") is not None:
     del titles[OWN.view]
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
+assert isinstance(picture, Picture)  # as all views of this page are
 controls.look_for(_(picture.look_for))
 setting = controls.setting_of(picture, trace)
 if picture is OWN:
@@ -55,7 +89,32 @@ else:
         source = OTHERS.get(picture.view, {"section": "3.5", "code": CODE})
         formula_box.formula(FORMULAS.get(picture.view, FORMULA), **source, page="positions")
     with left:
-        if picture.view in positions.DRAWN:
-            positions.DRAWN[picture.view](setting)
+        if picture is ROTATION and setting["d_model"] < 2:
+            st.info(_("A rotation needs two dimensions: d_model is 1."))
+        elif picture is ROTATION:
+            circle, matrices = st.columns([55, 45], vertical_alignment="center")
+            with circle:
+                controls.draw(CIRCLE.draw(setting), key="positions_circle")
+            with matrices:
+                controls.draw(ROTATION.draw(setting), key="positions_rotation")
+        elif picture is ROTARY:
+            angles, score = st.columns(2)
+            with angles:
+                controls.draw(ROTARY.draw(setting), key="positions_rotary")
+            with score:
+                controls.draw(ROTARY_SCORE.draw(setting), key="positions_rotary_score")
+        elif picture is LEARNED:
+            draw_table(setting, "sinusoidal", "learned")
+            controls.draw(LEARNED.draw(setting), key="positions_learned", share=0.7)
+        elif picture is KINDS:
+            controls.draw(KINDS.draw(setting), key="positions_kinds")
+            draw_table(setting, *POSITIONS)
+            st.caption(
+                _(
+                    "Curves: for encodings added to the embedding, the cosine of two positions; for rotary, the score "
+                    "of two equal vectors; for ALiBi, the factor applied to a weight, in its first and last head. The "
+                    "course notes name only the first two: rotary dates from 2021, ALiBi from 2022."
+                )
+            )
         else:
             controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

@@ -2,19 +2,21 @@
 
 from contextlib import nullcontext
 
+import pandas as pd
 import streamlit as st
 
-from visformer.app.pages.block import measured
 from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, tables, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.pictures import block
-from visformer.pictures.block import AT, PAGE, PARTS, ZEROS
+from visformer.pictures.block import AT, PAGE, PARTS, SUBLAYER, WHO_TALKS, ZEROS
+from visformer.pictures.registry.picture import Picture
 
 SMOOTH = N_(
     "This activation is smooth: hardly any value is exactly zero. Counted instead are values small compared "
     "with the rest."
 )
+UNMEASURED = N_("This measurement needs the weights of each part, which are not available for this model family.")
 FORMULA = r"\sym{scores}{y} = \mathrm{LN}(\sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\sym{input}{x}))"
 FORMULAS = {
     "zeros": r"\sym{out}{\mathrm{FFN}}(\sym{input}{x}) = \sym{pattern}{\max(0, x W_1 + b_1)}\, W_2 + b_2",
@@ -22,20 +24,11 @@ FORMULAS = {
     "pre": r"\sym{scores}{y} = \sym{input}{x} + \sym{out}{\mathrm{Sublayer}}(\mathrm{LN}(\sym{input}{x}))",
 }
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
-STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
+STACKS: dict[block.Stack, str] = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 NEEDED = {"added": "ffn.out", "zeros": "ffn.hidden", "parts": "self_attn.out"}
 
 _ = boxes.gettext()
 trace = controls.current_trace(block.RECORD)
-
-
-def added():
-    parts = {name: PARTS[name] for name in block.sublayers(trace, stack)}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        url_widgets.draw(AT, setting, "block", width=200)
-        setting["part"] = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
-    controls.draw(view.draw(setting), key="block_added")
-
 
 if trace is not None:
     view = PAGE.view(controls.view(_("View"), PAGE.titles, key="block_view"))
@@ -54,8 +47,31 @@ if trace is not None:
         )
     if unavailable.tell(trace, needed, N_("This model does not show this part of its block: {reason}.")):
         unavailable.elsewhere()
+    elif view is WHO_TALKS:
+        full = controls.current_trace((*block.RECORD, f"{stack}.0.*", "encoder.out"))
+        if full is not None and {f"{stack}.0.self_attn.w_q", f"{stack}.0.ffn.w_1"} <= {*full.params}:
+            say = {True: _("yes"), False: _("no")}
+            rows = [
+                {
+                    _("part"): _(part.name),
+                    _("tokens talk to each other"): say[part.talks],
+                    _("largest change in the others"): part.moved,
+                    _("has parameters"): say[part.trained],
+                    _("printed"): say[part.printed] + " ≠" * part.misprinted,
+                    _("parameters in one layer"): part.parameters,
+                }
+                for part in block.who_talks(full, stack)
+            ]
+            tables.draw(pd.DataFrame(rows), title=_(WHO_TALKS.title))
+        elif full is not None:
+            unavailable.say(UNMEASURED)
     else:
+        assert isinstance(view, Picture)
         setting = controls.setting_of(view, trace, block.RECORD, stack=f"{stack}.self_attn")
-        drawers = {"parts": lambda: measured(stack), "added": added}
+        if view is SUBLAYER:
+            parts = {name: PARTS[name] for name in block.sublayers(trace, stack)}
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                url_widgets.draw(AT, setting, "block", width=200)
+                setting["part"] = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
         with left if view is ZEROS else nullcontext():  # a few rows, which have room beside the formula
-            drawers.get(view.view, lambda: controls.draw(view.draw(setting), key=f"block_{view.view}"))()
+            controls.draw(view.draw(setting), key=f"block_{view.view}")

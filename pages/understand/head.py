@@ -1,70 +1,95 @@
 """Inside a head: all numbers from queries to outputs, the sum behind each, and heads that can be silenced."""
 
+from functools import partial
+
 import streamlit as st
 
-from visformer.app.pages.head import SHOWN, show, silence
-from visformer.app.session import boxes
-from visformer.app.widgets import controls, formula_box, pick, unavailable
-from visformer.pictures.head import JOINED, PAGE, SILENCE, STEPS, place_of, shapes, stages, written_out
+from visformer.app.edits import comparison, editing, silences, url_edits
+from visformer.app.session import address, boxes
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
+from visformer.pictures.block import Stack
+from visformer.pictures.head import (
+    FACTOR,
+    JOINED,
+    PAGE,
+    SILENCE,
+    STEPS,
+    factors,
+    place_of,
+    shapes,
+    stages,
+    written_out,
+)
+from visformer.trace.stacks import shape_of
+from visformer.web.panels import Click
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
+SHOWN: Slot[Click | None] = Slot("head_cell", None, resets=True)  # the clicked cell, whose sum is written out
 
 _ = boxes.gettext()
 trace = controls.current_trace()
-
-
-def selected(picture):
-    """Return the selected place with its numbers; None if they cannot be computed."""
-    setting = controls.setting_of(picture, trace)
-    with bar:
-        pick.selected(setting, picture)
-    return setting if controls.current_trace(setting.needs) is not None else None
-
-
-def steps():
-    """Draw the steps; return the sum behind the clicked cell, if any."""
-    setting = selected(STEPS)
-    if setting is None:
-        return ""
-    full, place = setting.trace, place_of(setting)
-    inputs, weights, output = STEPS.draw(setting)
-    left, right = st.columns([66, 34], gap="small")
-    with left:
-        controls.draw([inputs, weights], key="head_steps", on_click=show, stages=stages(full, place, _))
-    with right:
-        controls.draw([output], key="head_sum", on_click=show)
-    st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
-    click = SHOWN.get()
-    return written_out(full, place, click.panel, click.column, click.row) if click else ""
-
-
-def joined():
-    setting = selected(JOINED)
-    if setting is not None:
-        controls.draw(JOINED.draw(setting), key="head_joined")
-
-
-def pattern():
-    setting = selected(STEPS)
-    if setting is not None:
-        controls.pattern(trace, setting.path, setting["head"], key="head_only")
-
 
 if trace is not None:
     words, maths = st.columns([62, 38], gap="medium", vertical_alignment="center")
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
-    draw = {"steps": steps, "joined": joined, "silence": lambda: silence(trace, bar)}[view.view]
-    part = "encoder" if "src" in trace.tokens else "decoder"
+    part: Stack = "encoder" if "src" in trace.tokens else "decoder"
     needed = f"{part}.{next(iter(trace.layers(part)))}.self_attn.heads"
-    if trace.lacks(needed) is None:
+    if has_heads := trace.lacks(needed) is None:
         controls.look_for(_(view.look_for))
     else:
         unavailable.tell(trace, needed, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
-    text = draw() if trace.lacks(needed) is None else pattern()
+    text = ""  # the sum behind the clicked cell
+
+    if view is SILENCE and has_heads:
+        setting = controls.setting_of(SILENCE, trace)
+        with bar:
+            pick.selected_stack(setting)
+        stack = setting["stack"]
+        left, right = st.columns([42, 58], gap="medium")
+        with left:
+            factor = url_widgets.draw(FACTOR, setting, "head")
+            patterns = trace.layers(setting.part, setting.kind)
+            layers, (n_layers, n_heads, *_sides) = tuple(patterns), shape_of(patterns)
+            editing.take_scales(stack, layers, n_heads)
+            scales = editing.scales(stack, n_layers, n_heads)
+            address.show_changes(url_edits.HEADS, url_edits.heads_text(scales, layers))
+            scale = partial(editing.scale_all, stack, before=scales, value=factor)
+            controls.draw([factors(scales, layers)], key="head_scales", on_click=scale)
+        with right:
+            silences.offer()
+            st.button(_("Reset"), on_click=editing.reset, disabled=bool((scales == 1).all()), key="head_reset")
+            comparison.compare(trace, editing.head_edits(stack, scales, layers=layers))
+    else:
+        picture = JOINED if view is JOINED and has_heads else STEPS
+        setting = controls.setting_of(picture, trace)
+        with bar:
+            pick.selected(setting, picture)
+        if controls.current_trace(setting.needs) is None:
+            pass  # the head of the page says why
+        elif not has_heads:
+            controls.pattern(trace, setting.path, setting["head"], key="head_only")
+        elif picture is JOINED:
+            controls.draw(JOINED.draw(setting), key="head_joined")
+        else:
+            full, place = setting.trace, place_of(setting)
+            inputs, weights, output = STEPS.draw(setting)
+            left, right = st.columns([66, 34], gap="small")
+            # What is called on a click is kept by the session: it is no function of this script, which knows the Trace.
+            with left:
+                drawn_stages = stages(full, place, _)
+                controls.draw([inputs, weights], key="head_steps", on_click=SHOWN.set, stages=drawn_stages)
+            with right:
+                controls.draw([output], key="head_sum", on_click=SHOWN.set)
+            st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
+            click = SHOWN.get()
+            if click is not None and click.row is not None and click.column is not None:  # otherwise a label
+                text = written_out(full, place, click.panel, click.column, click.row)
+
     with maths, st.container(key="head_maths"):
         if text:
             formula_box.written_out(_(text), back=SHOWN.key)

@@ -1,25 +1,70 @@
 """The lab: worked examples from course notes, printed next to computed values; every number can be changed."""
 
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
 import streamlit as st
 
-from visformer.app.pages import lab
-from visformer.app.session import presentation_steps, run, slots
-from visformer.app.session.boxes import gettext
-from visformer.app.widgets import controls, formula_box, url_widgets
-from visformer.errors import NumberError, VisformerError
-from visformer.pictures import lab as pictures
-from visformer.pictures.examples.worked import compute
-from visformer.pictures.lab import EXAMPLE
+from visformer.app.session import boxes, presentation_steps, run, slots
+from visformer.app.widgets import controls, formula_box, pick, tables, url_widgets
+from visformer.errors import N_, NumberError, ShapeError, VisformerError
+from visformer.formulas import Floats
+from visformer.pictures import lab
+from visformer.pictures.examples.worked import Arrays, compute, trimmed
+from visformer.pictures.lab import EXAMPLE, HEAD, SAMPLE, SYMBOL
+from visformer.pictures.registry.setting import Setting, Source
+from visformer.system import limits
 
 CHOSEN = "lab_example"
+NARROWEST, DIGIT, ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
 
-_ = gettext()
+_ = boxes.gettext()
+
+
+def draw_places(arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
+    """Draw a slider for each axis of which one index is shown, unless it is in ``at``; return all indices."""
+    setting, sizes = Setting(Source(), values={"example": example.name}), example.choices(arrays)
+    indices = {**at}
+    for option in (SAMPLE, HEAD):
+        if option.name in sizes and option.name not in at:
+            indices[option.name] = url_widgets.draw(pick.counted(option, sizes[option.name]), setting, "lab")
+    return indices
+
+
+def edit_table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) -> Floats:
+    """Draw an editable table. Unless fixed, it has an empty column to fill in; empty cells are ignored."""
+    table = pd.DataFrame(values, index=rows or None, columns=[str(i) for i in range(values.shape[1])])
+    if values.shape[1] > 1 and not fixed:
+        table["+"] = np.nan
+    longest = max(len(f"{value:g}") for value in values.flat)
+    width = max(NARROWEST, (longest + 3) * DIGIT)
+    edited = st.data_editor(
+        table,
+        num_rows="fixed" if rows or fixed else "add",
+        hide_index=not rows,
+        column_config={name: st.column_config.NumberColumn(width=width) for name in table},
+        width="content",
+        row_height=ROW,
+        placeholder="",
+        key=key,
+    )
+    if len(edited) > limits.LAB_ROWS:
+        raise ShapeError(
+            N_("The table has {rows} rows, and at most {limit} are computed: take some away."),
+            rows=len(edited),
+            limit=limits.LAB_ROWS,
+        )
+    numbers = edited.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    return numbers if fixed else trimmed(numbers)
+
+
 choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
-names = [*pictures.examples()]
+names = [*lab.examples()]
 presentation_steps.begin_options(CHOSEN, names)
 name = url_widgets.draw(EXAMPLE, url_widgets.nothing(), "lab", place=choice)
 presentation_steps.offer_options(CHOSEN, names, name)
-example = pictures.examples()[name]
+example = lab.examples()[name]
 title, line = _(example.title), _("{title}: {remark}")
 run.current().caption = title
 words.caption(
@@ -36,10 +81,24 @@ with side:
 with main:
     chosen, typed = st.container(horizontal=True), st.container(horizontal=True, key="lab_inputs")
 with chosen:
-    at = lab.places(example, example.inputs, {})
-with typed:
-    inputs = lab.inputs(example, at)
-if pictures.View(example, inputs, at).changed:
+    at = draw_places(example.inputs, {})
+inputs: dict[str, Floats] = {}  # the visitor's
+for input_name, values in example.inputs.items():
+    place, label = example.place(input_name, at), _(input_name)
+    key = "_".join(map(str, ("lab", example.name, input_name, *at.values(), slots.version("lab"))))
+    with typed, st.container(width="content", gap="xxsmall"):
+        if values.size == 1:
+            edited = np.full((1, 1), st.number_input(label, value=int(values.item()), key=key, width=130))
+        else:
+            symbol = SYMBOL.get(input_name)  # a caption would be too faint in colour
+            st.markdown(formula_box.coloured_text(label, symbol) if symbol else label, width="content")
+            edited = edit_table(values[place], example.labels(input_name, example.inputs), key, fixed=bool(place))
+        inputs[input_name] = edited
+        if place and values.size > 1:
+            inputs[input_name] = values.copy()
+            inputs[input_name][place] = edited
+    tables.present(label, [[f"{value:g}" for value in row] for row in edited])
+if lab.View(example, inputs, at).changed:
     run.current().unlinked = _("The link opens the example with its own numbers: those that you typed are not in it.")
 try:
     results = compute(example, inputs)
@@ -51,8 +110,8 @@ except VisformerError as error:
         st.button(_("Show the closest one that fits"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
-        view = pictures.View(example, inputs, lab.places(example, results, at))
-    shown = pictures.drawn(view, results, _)
+        view = lab.View(example, inputs, draw_places(results, at))
+    shown = lab.drawn(view, results, _)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:
         st.text(_("These inputs have been changed: the printed values belong to the original ones."))

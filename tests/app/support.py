@@ -170,6 +170,18 @@ def call(app, callback, *args):
     assert not app.exception
 
 
+def noted(monkeypatch, place, name, keyword):
+    """Return what each later drawing of a component is to call, the last one last; only a browser could call it."""
+    draw, given = getattr(place, name), []
+
+    def note(*args, **how):
+        given.append(how[keyword])
+        return draw(*args, **how)
+
+    monkeypatch.setattr(place, name, note)
+    return given
+
+
 def upload(app, popover, name, content):
     """Open a popover by its key and upload a file in it."""
     app.session_state[popover] = True

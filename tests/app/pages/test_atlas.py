@@ -12,6 +12,7 @@ from tests.app.support import (
     call,
     captions,
     enter,
+    noted,
     open_page,
     shows_something,
     texts,
@@ -20,16 +21,16 @@ from tests.app.support import (
 from tests.support import tiny_gpt
 from visformer.adapters.bundled import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
-from visformer.app.pages import atlas as page
 from visformer.app.session import atlases, boxes
 from visformer.app.session.markdown import plain
-from visformer.pictures import atlas as pictures
-from visformer.pictures.registry.setting import Source
+from visformer.app.widgets import controls
 from visformer.system import limits
 from visformer.system.confined import confined
+from visformer.trace.stacks import STACKS
 from visformer.web.panels import Click
 
 CROSS = {"stack": "cross", "layer": "3", "head": "6"}
+STACK_LABELS = {stack.name: stack.label for stack in STACKS}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_it_shows_what_the_selected_head_is(new_app):
     assert f"Silenced, the target costs +{cost.effect:.4f} nats a token" in told
     assert count(app) == 72
     like = similar_heads(atlas, "decoder.cross_attn", 2, 5).iloc[0]
-    assert button(app, f"{page._STACKS[like.stack]} {like.layer + 1}·{like['head'] + 1} ({like.similarity:.2f})")
+    assert button(app, f"{STACK_LABELS[like.stack]} {like.layer + 1}·{like['head'] + 1} ({like.similarity:.2f})")
 
 
 def test_the_selected_statistic_is_shown_over_the_texts(new_app):
@@ -69,10 +70,10 @@ def test_the_selected_statistic_is_shown_over_the_texts(new_app):
     assert button(app, "Open 1"), "the rest of the page is there"
 
 
-def test_a_click_selects_a_head_and_the_explorer_has_it(new_app):
+def test_a_click_selects_a_head_and_the_explorer_has_it(new_app, monkeypatch):
+    clicks = noted(monkeypatch, controls, "panels", "on_click")
     app = open_page(new_app(), "research/atlas")
-    panels = pictures.HEADS.make(Source(), {"atlas": "en-zh"})
-    call(app, page._focus, panels, Click("encoder.self_attn", 1, 6))
+    call(app, clicks[0], Click("encoder.self_attn", 1, 6))
     assert [title.value for title in app.main.header] == ["Encoder: layer 2, head 7"]
     assert address_of(app) == {"layer": "2", "head": "7"}
     open_page(app, "see/attention")

@@ -28,13 +28,13 @@ from tests.app.support import (
 from tests.support import end_at_once, tiny_translator
 from tests.web.support import digits, heads_of, shapes_of
 from visformer import i18n
-from visformer.app.pages import attention
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES, NAMING, TESTED
 from visformer.app.session.url_state import EXPLORER
+from visformer.app.widgets import controls
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
@@ -89,7 +89,7 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
 def patient(monkeypatch):
     """A loaded model, and a page that waits for its picture however busy the machine is."""
     workbench.workbench().load().result()
-    monkeypatch.setattr(attention, "PATIENCE", 60)
+    monkeypatch.setattr(controls, "PATIENCE", 60)
 
 
 @pytest.mark.usefixtures("patient")
@@ -110,7 +110,7 @@ def test_the_picture_of_a_new_sentence_is_sent_before_the_page(new_app):
 
 
 def test_a_picture_that_takes_longer_than_the_patience_is_sent_with_the_page(new_app, monkeypatch):
-    monkeypatch.setattr(attention, "PATIENCE", 0)
+    monkeypatch.setattr(controls, "PATIENCE", 0)
     workbench.workbench().load().result()
     app = enter(new_app(), "This one comes in its place.")
     assert not was_sent_ahead(app)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.app.support import address_of, button, call, choose, enter, ignored, open_page, texts
-from visformer.app.pages import compare
+from tests.app.support import address_of, button, call, choose, enter, ignored, noted, open_page, texts
+from visformer.app.widgets import component
 from visformer.web.selection import Selection
 
 PAGE = "research/compare"
@@ -58,13 +58,14 @@ def test_a_text_too_long_gets_a_sentence(new_app):
     assert [text for text in texts(app) if "1,000" in text or "1000" in text]
 
 
-def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app, shown):
+def test_what_the_explorers_report_is_in_the_address_and_in_the_files(new_app, shown, monkeypatch):
+    selects = noted(monkeypatch, component, "pair_picture", "on_select")
     app = new_app(page=PAGE)
-    call(app, compare._select, Selection("decoder.cross_attn", layer=1, head=5, query=2, key=3).start())
+    call(app, selects[-1], Selection("decoder.cross_attn", layer=1, head=5, query=2, key=3).start())
     place = {"stack": "cross", "layer": "2", "head": "6", "query": "3", "key": "4"}
     assert {name: address_of(app).get(name) for name in place} == place
     assert [panel.title for panel in shown(app)[1:3]] == ["A: layer 2, head 6", "B: layer 2, head 6"]
-    call(app, compare._select, {"stack": "nothing"})
+    call(app, selects[-1], {"stack": "nothing"})
     assert address_of(app)["head"] == "6"
 
 

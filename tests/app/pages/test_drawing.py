@@ -9,7 +9,7 @@ ROOT = Path(vf.__file__).parent
 FREE = {
     "visformer/app/shell/model_download.py": "a bar and a button",
     "visformer/app/presentation/guess_views.py": "a line that counts answers",
-    "visformer/app/pages/learning.py": "its function is decorated, how often it runs is known later",
+    "pages/understand/learning.py": "its function is decorated, how often it runs is known later",
 }
 """Files with a fragment that computes nothing, or takes its place in another way."""
 

@@ -4,11 +4,10 @@ from urllib.parse import parse_qsl
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.app.support import address_of, button, call, choose, ignored, open_page, texts
-from visformer.app.pages import effects
+from tests.app.support import address_of, button, call, choose, ignored, noted, open_page, texts
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.url_state import start
-from visformer.pictures.registry.setting import Setting
+from visformer.app.widgets import controls
 from visformer.web.panels import Click
 
 PAGE = "research/effects"
@@ -20,10 +19,11 @@ def weight(head):
     return trace["decoder.2.cross_attn.pattern"].value[head, 2, 3]
 
 
-def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app):
+def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app, monkeypatch):
+    clicks = noted(monkeypatch, controls, "panels", "on_click")
     app = open_page(new_app(), PAGE)
     assert texts(app, "The largest effect here. Without this weight (")
-    call(app, effects._lock, Click("pattern", 2, 3))
+    call(app, clicks[-1], Click("pattern", 2, 3))
     assert texts(
         app, f"Without this weight ({weight(start('en-zh').head):.2f}), the log-probability of “东北” changes by "
     )
@@ -61,7 +61,7 @@ def test_a_post_norm_model_has_a_lens_and_a_sentence_on_parts(new_app):
 
 
 def test_what_takes_long_waits_for_a_click(new_app, monkeypatch):
-    monkeypatch.setattr(effects, "_AT_ONCE", 0)
+    monkeypatch.setattr(controls, "width", lambda: 10**6)
     app = open_page(new_app(), PAGE)
     assert not texts(app, "The largest effect here.")
     button(app, "Measure").click().run()
@@ -81,9 +81,7 @@ def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     place = {"stack": "decoder.cross_attn", "layer": 2, "head": 1, "query": 2, "key": 3}
     app = new_app(stack="cross", layer="3", head="2", query="3", key="4")
     assert effect_of(app) is None, "the browser has not reported it yet: the picture comes first"
-    from visformer.app.pages import attention
-
-    app.session_state[attention._CLICKED.key] = place
+    app.session_state["clicked_cell"] = place
     app.run()
     found = effect_of(app)
     said = f"Without this weight ({weight(1):.2f}), the log-probability of “东北” changes by "
@@ -91,13 +89,11 @@ def test_the_explorer_tells_the_effect_of_a_clicked_cell_alone(new_app):
     assert {name: found[name] for name in place} == place
 
 
-def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, exported):
+def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, exported, monkeypatch):
+    clicks = noted(monkeypatch, controls, "panels", "on_click")
     link = {"effects_view": "patching", "effects_corrupt": "I saw a car.", "text": "I saw a cat."}
     app = new_app(page=PAGE, stack="encoder", **link)
-    source = vf.figures.source_of(vf.load("en-zh"), "I saw a cat.")
-    values = {"stack": "encoder.self_attn", "bundled": 0, "corrupt": "I saw a car."}
-    setting, click = Setting(source, values=values), Click("embed", 1, 3)
-    call(app, lambda: effects._keep_click(effects._request(setting), click))
+    call(app, clicks[-1], Click("embed", 1, 3))
     assert texts(app, "Token 4 · cat / car, before layer 2: ")
     (link,) = [link.proto for link in app.main.get("page_link") if "compare" in link.proto.page]
     query = dict(parse_qsl(link.query_string))

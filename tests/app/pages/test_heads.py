@@ -3,13 +3,11 @@
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import address_of, button, call, captions, choose, open_page, picture_components, texts
+from tests.app.support import address_of, button, call, captions, choose, noted, open_page, picture_components, texts
 from visformer.analysis import told_from_zero
-from visformer.app.pages import heads
 from visformer.app.session.measured import recorded
-from visformer.app.widgets import long_run
+from visformer.app.widgets import controls, long_run
 from visformer.errors import DeadlineError
-from visformer.pictures.heads import effect_maps
 from visformer.system.progress import heard_by, report
 from visformer.web.panels import Click
 
@@ -98,11 +96,11 @@ def test_what_takes_too_long_says_what_may_help(new_app, monkeypatch):
     assert texts(app, "This took 30 s. Measure fewer sentences at a time.")
 
 
-def test_a_click_on_a_head_opens_it_in_the_explorer(new_app):
+def test_a_click_on_a_head_opens_it_in_the_explorer(new_app, monkeypatch):
+    clicks = noted(monkeypatch, controls, "panels", "on_click")
     app = open_page(new_app(), "research/heads")
     assert {panel["click"] for panel in picture(app, "panels")["panels"]} == {"explores"}
-    panels = effect_maps(recorded("en-zh")["zero"].frame())
-    call(app, heads.explore, panels, Click("encoder.self_attn", 1, 6))
+    call(app, clicks[-1], Click("encoder.self_attn", 1, 6))
     assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()
     assert address_of(app) == {"layer": "2", "head": "7"}, "the encoder is the default"
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import PAGES, address_of, button, call, captions, open_page, picture_components
+from tests.app.support import PAGES, address_of, button, call, captions, noted, open_page, picture_components
 from tests.waiting import until
 from visformer.adapters.bundled import folder_of
 from visformer.adapters.learning.recipe import Recipe
-from visformer.app.pages import learning
+from visformer.app.presentation import following
 from visformer.app.serving import workbench
 from visformer.app.serving.trainings import runs as trainings
 from visformer.app.serving.trainings.runs import Runs
@@ -31,20 +31,15 @@ def message(app):
 
 def act(app, what, value=0):
     """Do what only a browser can: click a button of the view."""
-    recipes = learning.recipes_of(setting_of(app))
-    call(app, learning._act, {"what": what, "value": value}, recipes)
+    with pytest.MonkeyPatch.context() as patch:
+        acts = noted(patch, component, "learning_view", "on_act")
+        app.run()
+        call(app, acts[-1], {"what": what, "value": value})
 
 
 def last_step(told):
     """Return the step of the last moment in a message."""
     return told["trainings"][0]["moments"][-1][0]
-
-
-def setting_of(app):
-    boxes = {
-        box.key.removeprefix("learning_").split("_")[0]: box.value for box in app.selectbox if "learning_" in box.key
-    }
-    return {**boxes, "seed": app.number_input(key="learning_seed").value}
 
 
 class Here:
@@ -61,7 +56,7 @@ def own_runs(monkeypatch):
     runs = Runs(Here)
     monkeypatch.setattr(trainings, "_PATIENCE", float("inf"))  # these tests do not draw the page all the time
     monkeypatch.setattr(limits, "LEARNING_BYTES", 10**9)  # and ask for nothing
-    for module in (learning, workbench):
+    for module in (trainings, workbench):
         monkeypatch.setattr(module, "RUNS", runs)
     yield runs
     for run in runs._runs.values():
@@ -173,12 +168,13 @@ def test_every_page_shows_a_model_that_was_trained_here(new_app, name, text):
         assert not said, (page, said)
 
 
-def test_only_the_presenter_acts_in_a_room(monkeypatch):
-    monkeypatch.setattr(learning.following, "shared", lambda: "room")
-    monkeypatch.setattr(learning.following, "presented", lambda: "")
-    assert not learning._acts()
-    monkeypatch.setattr(learning.following, "presented", lambda: "room")
-    assert learning._acts()
+def test_only_the_presenter_acts_in_a_room(new_app, monkeypatch):
+    app = open_page(new_app(), PAGE)
+    assert message(app)["acts"]
+    monkeypatch.setattr(following, "shared", lambda: "room")
+    assert not message(app.run())["acts"]
+    monkeypatch.setattr(following, "presented", lambda: "room")
+    assert message(app.run())["acts"]
 
 
 def test_a_model_is_the_same_wherever_it_is_trained():

@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.messages import read_message
 from tests.app.support import address_of, ignored, open_page
-from visformer.app.pages import map as page
+from visformer.app.widgets import component
+from visformer.web.places import cell as cells
 from visformer.web.places.cell import cell
 from visformer.web.places.message import pack_place
 
@@ -22,7 +23,7 @@ def drawn(monkeypatch):
     def picture(model, *, place, on_zoom, **_):
         shown.append((model.trace, read_message(pack_place(**place))[0], on_zoom))
 
-    monkeypatch.setattr(page, "map_picture", picture)
+    monkeypatch.setattr(component, "map_picture", picture)
     return shown
 
 
@@ -53,7 +54,7 @@ def test_an_invalid_place_is_reported_and_the_whole_is_shown(new_app, drawn, zoo
 
 def test_only_a_cell_has_queries_and_keys_computed(new_app, drawn, monkeypatch):
     made = []
-    monkeypatch.setattr(page, "cell", lambda trace, *place: made.append((trace, place)) or cell(trace, *place))
+    monkeypatch.setattr(cells, "cell", lambda trace, *place: made.append((trace, place)) or cell(trace, *place))
     new_app(page="see/map", zoom=CELL.rsplit(".", 2)[0])
     assert not made
     new_app(page="see/map", zoom=CELL)

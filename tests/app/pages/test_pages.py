@@ -30,6 +30,7 @@ from tests.app.support import (
     link_words,
     moved,
     open_page,
+    path_of,
     picture_components,
     shows_something,
     texts,
@@ -41,6 +42,7 @@ from visformer.app.serving.workbench import Workbench, workbench
 from visformer.app.session import boxes
 from visformer.pictures.examples.claims import claims_of
 from visformer.pictures.lab import examples
+from visformer.pictures.registry.picture import pages
 from visformer.web.panels import Click
 
 AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "research/heads", "research/compare"]
@@ -111,7 +113,14 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
     assert not list(map(str, missing))
 
 
-@pytest.mark.parametrize("page", ["", "see/attention", "understand/block", "understand/head"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(path_of(page), marks=() if page.name in ("attention", "block", "head") else pytest.mark.full)
+        for page in pages().values()
+        if page.has_sentence
+    ],
+)
 def test_a_page_that_is_open_keeps_no_trace(new_app, monkeypatch, page):
     """They are in the cache, which has a limit. The last page that ran is held by its script, whoever opened it."""
     made = []

@@ -19,12 +19,11 @@ from tests.app.support import (
     in_a_session,
     presented,
 )
-from visformer.app.pages import attention
-from visformer.app.pages import map as map_page
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps, url_state
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
+from visformer.app.widgets import component
 from visformer.pictures import lab as pictures
 from visformer.system import limits
 from visformer.web.selection import Selection
@@ -244,7 +243,7 @@ def test_two_phones_show_what_the_presenter_shows(new_app, presenter, own_rooms)
 def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_rooms, monkeypatch):
     """The component's own callback, since AppTest has no browser that could call it."""
     selects = []
-    monkeypatch.setattr(attention, "attention_view", selects.append)
+    monkeypatch.setattr(component, "attention_view", selects.append)
     app = new_app()
     app.session_state["room"] = own_rooms.open("")  # the session of a callback outside a run
     phone = new_app(follow=room_code(app))
@@ -255,7 +254,7 @@ def test_a_head_selected_in_the_explorer_is_selected_on_the_phone(new_app, own_r
 
 def test_a_place_of_the_whole_model_is_opened_on_the_phone(new_app, own_rooms, monkeypatch):
     zooms = []
-    monkeypatch.setattr(map_page, "map_picture", lambda *_, on_zoom, **__: zooms.append(on_zoom))
+    monkeypatch.setattr(component, "map_picture", lambda *_, on_zoom, **__: zooms.append(on_zoom))
     app = new_app(page="see/map")
     app.session_state["room"] = own_rooms.open("")
     phone = new_app(follow=room_code(app))

@@ -56,7 +56,7 @@ def import_app() -> None:
     """Import what the first run of app.py would import while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
-        "visformer.app.pages.attention",
+        "visformer.app.widgets.here",
         "visformer.app.shell.entrance",
         "visformer.app.shell.head",
         "visformer.app.shell.side_bar",

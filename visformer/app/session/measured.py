@@ -8,12 +8,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.history import steps
 from visformer.analysis.known_heads import LABELS, LEAST
-from visformer.app.serving.models import MODEL
+from visformer.app.serving.models import MODEL, discreetly
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.errors import N_
 from visformer.pictures.heads import METHODS
+from visformer.system.progress import report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,3 +137,14 @@ def recorded(model: str) -> Tables:
             for name, each in found.items()
         }
     return {}
+
+
+def score_history(_model: Any, name: str) -> "pd.DataFrame":
+    """Score the heads at every moment of a training, one after another in memory; where long work is done."""
+    from visformer.adapters.load import load_to_serve
+    from visformer.analysis.known_heads import head_history
+
+    total = len(steps(name))
+    with discreetly(name):
+        models = (load_to_serve(f"{name}@{moment}") for moment in range(total))
+        return head_history(models, progress=lambda done: report(done, total))

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 T = TypeVar("T")
-_RESETTING: "list[Slot[object]]" = []
+_RESETTING: set[str] = set()  # keys, as the script of a page makes its slots anew in each run
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Slot(Generic[T]):
 
     def __post_init__(self) -> None:
         if self.resets:
-            _RESETTING.append(self)  # type: ignore[arg-type]  # only to be cleared
+            _RESETTING.add(self.key)
 
     @property
     def is_set(self) -> bool:
@@ -48,8 +48,8 @@ class Slot(Generic[T]):
 
 def reset() -> None:
     """Clear every slot that resets."""
-    for slot in _RESETTING:
-        slot.clear()
+    for key in [*_RESETTING]:
+        st.session_state.pop(key, None)
 
 
 def forget(prefix: str) -> None:

@@ -4,23 +4,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatchcase
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
 from visformer import i18n
 from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving import workbench
-from visformer.app.serving.capacity import drawing
+from visformer.app.serving.admission import PATIENCE
+from visformer.app.serving.capacity import aside, drawing
 from visformer.app.serving.models import MODEL, label, named, offered
 from visformer.app.serving.workbench import Workbench, workbench_of
-from visformer.app.session import boxes, presentation_steps, run
+from visformer.app.session import boxes, measured, presentation_steps, run, selection, visit
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.session.page import LESSON
+from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import Request
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import formula_box, url_widgets
-from visformer.app.widgets.component import panels
+from visformer.app.session.url_state import EXPLORER
+from visformer.app.widgets import downloads, formula_box, url_widgets
+from visformer.app.widgets.component import attention_picture, panels
 from visformer.errors import BusyError, NoTextError, ShortageError, VisformerError
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Picture, View, is_figure
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # numpy
 
     OnClick = Callable[[Click], None] | None
 
+_N = TypeVar("_N", bound=str)
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # what the last page recorded
 _TOOLS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 """Plotly's buttons that Export, touch and mouse make redundant: on a phone they would cover the legend."""
@@ -73,6 +76,32 @@ def prefetch() -> "Future[Trace] | None":
             request = Request(boxes.source(), boxes.target(), boxes.model(), record)
             return used.expect(request.source, request.target, _recordable(used, request))
     return None
+
+
+def send_ahead(expected: "Future[Trace] | None") -> None:
+    """Send the picture of a new sentence before the page: a browser that draws the page slows the model down.
+
+    If the Trace takes long, the page does not wait for it; None: there is no new picture.
+    """
+    if expected is not None and current_page() == EXPLORER:
+        with suppress(TimeoutError, VisformerError), enough_memory():
+            with aside():
+                problem = expected.exception(PATIENCE)
+            if problem is None:  # otherwise the page will show the error
+                send_explorer(expected.result(), ahead=True)
+                run.current().ahead = expected.result()
+                return
+    # A message all the same, so that the elements behind it keep their positions.
+    attention_picture(None, ahead=True)
+
+
+def send_explorer(trace: "Trace | None", *, ahead: bool = False) -> None:
+    """Send the explorer its picture; None: none. ``ahead``: before the page that it is on."""
+    if trace is None:
+        attention_picture(None, ahead=ahead)
+        return
+    start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
+    attention_picture(trace, start=start, file=downloads.file_name(""), notes=measured.notes(), ahead=ahead)
 
 
 def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
@@ -137,7 +166,7 @@ def show_error(problem: VisformerError) -> None:
         st.button(_("Try again"), key="try_again")
 
 
-def view(label: str, options: Mapping[str, str], *, key: str) -> str:
+def view(label: str, options: Mapping[_N, str], *, key: str) -> _N:
     """Draw the switch between the views of a page, unless there is only one, and return the selected view's name.
 
     Args:
@@ -149,7 +178,7 @@ def view(label: str, options: Mapping[str, str], *, key: str) -> str:
         return next(iter(options))
     presentation_steps.begin_options(key, [*options])
     option = Choice(name=key, label=label, link=None, values=options)
-    selected: str = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
+    selected: _N = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
     presentation_steps.offer_options(key, [*options], selected)
     return selected
 

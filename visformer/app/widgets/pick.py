@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from visformer.app.session import selection
+from visformer.app.session import address, boxes, selection
 from visformer.app.session.page import IS_NEW
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
@@ -13,6 +13,8 @@ from visformer.pictures.registry.options import Choice, Option, Place
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.registry.setting import Setting
+from visformer.trace import Trace
+from visformer.web.selection import Selection
 
 _QUERY = 1  # the default
 _WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
@@ -83,3 +85,15 @@ def _or_all(option: Place) -> Choice:
 def counted(option: Place, count: int) -> Place:
     """Return the option with a fixed number of places."""
     return replace(option, among=lambda _: range(count), per=lambda _: count)
+
+
+def link_inside(trace: Trace, selected: Selection) -> None:
+    """Link to the inside of a head, if the model shows it."""
+    _ = boxes.gettext()
+    if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
+        label = _("Inside this head: layer {layer}, head {head}")
+        st.page_link(
+            "pages/understand/head.py",
+            label=label.format(layer=selected.layer + 1, head=selected.head + 1),
+            query_params=address.address(),
+        )

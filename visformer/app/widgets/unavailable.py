@@ -1,5 +1,8 @@
 """Say in one sentence what a model lacks and why; the page then shows the rest."""
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 import streamlit as st
 
 from visformer.app.session import address, boxes
@@ -10,6 +13,7 @@ from visformer.trace import Trace
 
 NOTHING_BETWEEN = N_("This model shows its attention patterns, but not how they are computed: {reason}.")
 NOT_TO_CHANGE = N_("What this model computes can be viewed but not changed: {reason}.")
+_N = TypeVar("_N", bound=str)
 _UNKNOWN = N_("it does not store this value separately")
 
 
@@ -48,7 +52,13 @@ def kind_of(trace: Trace) -> str:
     return "-".join(sides)
 
 
-def shown(options: dict[str, str], trace: Trace) -> dict[str, str]:
+def predicts(trace: Trace) -> bool:
+    """Whether the model predicts next tokens."""
+    has_logits = trace.blocks is None or trace.blocks.logits
+    return "decoder" in kind_of(trace) and has_logits and trace.lacks("logits") is None
+
+
+def shown(options: Mapping[_N, str], trace: Trace) -> dict[_N, str]:
     """Filter options named "src" and "tgt", or "encoder" and "decoder", by what the model has."""
     side = {"encoder": "src", "decoder": "tgt"}
     return {name: label for name, label in options.items() if trace.tokens.get(side.get(name, name))}

@@ -1,1 +1,0 @@
-"""Interactive views, in one file for each page."""
