@@ -37,7 +37,7 @@ def test_a_slot_holds_a_value_until_it_is_cleared():
 
 
 def test_reset_clears_only_slots_that_reset(monkeypatch):
-    monkeypatch.setattr(slots, "_RESETTING", [])
+    monkeypatch.setattr(slots, "_RESETTING", set())
     with in_a_session({"stays": 1, "resets": 1}) as session:
         Slot("stays", 0)
         Slot("resets", 0, resets=True)
