@@ -176,7 +176,7 @@ def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_
     (app / "pages" / "see").mkdir(parents=True)
     (app / "app.py").touch()
     entry = metadata.PackagePath("../share/visformer/app.py")
-    entry.dist = metadata.Distribution.at(site / "visformer-0.1.0.dist-info")
+    entry.dist = metadata.Distribution.at(site / "visformer-0.2.0.dist-info")
     monkeypatch.setattr(running, "HERE", site)
     monkeypatch.setattr(metadata, "files", lambda _: [metadata.PackagePath("visformer/__init__.py"), entry])
     monkeypatch.chdir(tmp_path)
