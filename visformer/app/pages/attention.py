@@ -12,6 +12,7 @@ from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside
 from visformer.app.session import address, boxes, measured, page, run, selection, visit
 from visformer.app.session.examples import NAMING
+from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls, downloads, here
@@ -119,7 +120,7 @@ def link_effects(trace: "Trace") -> None:
     """Link to what the weights of the head do, if the model predicts next tokens."""
     _ = boxes.gettext()
     if effects.predicts(trace):
-        st.page_link("pages/research/effects.py", label=_("What its weights do"), query_params=address.address())
+        st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.address())
 
 
 def _place(selected: Selection) -> dict[str, Any]:
@@ -141,7 +142,7 @@ def link_inside(trace: "Trace", selected: Selection) -> None:
     if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
         label = _("Inside this head: layer {layer}, head {head}")
         st.page_link(
-            "pages/understand/head.py",
+            page_named("head"),
             label=label.format(layer=selected.layer + 1, head=selected.head + 1),
             query_params=address.address(),
         )
