@@ -44,7 +44,7 @@ LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 
 
 def page_named(name: str) -> Page:
-    """Return a page for Streamlit, which takes no path that does not begin in the script's own folder."""
+    """Return a page for ``st.page_link``, for which paths begin in the folder of Streamlit's script."""
     return all_pages()[name]
 
 
