@@ -1,27 +1,15 @@
-"""Visformer: type a sentence and see what every head of a Transformer attends to. Run with ``visformer run``."""
+"""Visformer's server: ``visformer run``, ``streamlit run app.py`` and ``uvicorn app:app`` start it (docs/deploy.md)."""
 
-from visformer.app.presentation import following, guessing
-from visformer.app.serving.capacity import drawing
-from visformer.app.serving.workbench import workbench
-from visformer.app.shell import entrance, guess_screen, head, screen, side_bar, surroundings
-from visformer.app.widgets import controls
+import streamlit as st
 
-with drawing(), following.drawing():
-    entrance.begin()
+from visformer.app.serving import server
+from visformer.app.streamlit_private import config
+from visformer.errors import VisformerError
+from visformer.system import settings
 
-    sections = screen.sections()
-    # Send a new picture before drawing anything else.
-    controls.send_ahead(controls.prefetch() if guessing.asked() is None else None)
-    opened = screen.open_screen(sections)
-
-    if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
-        guess_screen.draw(guess, opened, sections)
-    else:
-        # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
-        run = opened.draw_page()
-        head.draw(run, opened)
-        side_bar.draw(sections)
-        surroundings.draw()
-        screen.update_address(run)
-        following.publish(run)
-        workbench().load_soon()  # imports torch seconds later, once the picture is on screen
+try:
+    settings.check()
+except VisformerError as error:  # one line instead of a traceback
+    raise SystemExit(str(error)) from None
+config.read_beside(__file__)
+app = st.App(server.SCRIPT, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=server.ROUTES)

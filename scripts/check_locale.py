@@ -23,7 +23,7 @@ KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 def messages_in_code() -> set[str]:
     """Return every message id that the code marks for translation (the singular of a plural)."""
-    files = [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer").rglob("*.py")]
+    files = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer").rglob("*.py")]
     found = (m for f in files if f.exists() for m in extract_from_file("python", f, keywords=KEYWORDS))
     return {_singular(message) for _, message, _, _ in found}
 

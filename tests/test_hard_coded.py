@@ -8,7 +8,7 @@ import pytest
 from tests.pseudo import unbracketed
 
 ROOT = Path(__file__).parent.parent
-DRAWING = {ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")}
+DRAWING = {*(ROOT / "pages").rglob("*.py"), *(ROOT / "visformer" / "app").rglob("*.py")}
 
 DRAW_FIRST_ARGUMENT = frozenset(
     """

@@ -15,7 +15,7 @@ from visformer.cli.packages import declared
 
 ROOT = Path(__file__).parents[1]
 HOMES = {
-    "app": ("visformer/app/", "pages/", "app.py", "asgi.py"),
+    "app": ("visformer/app/", "pages/", "app.py"),
     "hf": ("visformer/adapters/huggingface/",),
     "train": ("visformer/training/",),
     "ray": (),

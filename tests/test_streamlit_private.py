@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import streamlit
-from streamlit import runtime
+from streamlit import config, runtime
 from streamlit.elements.widgets import data_editor
 from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from streamlit.runtime import memory_media_file_storage
@@ -70,11 +70,11 @@ def first_page_can_be_edited():
 
 PARTS = {
     "addresses": lambda: (
-        hasattr(PagesManager, "uses_pages_directory")
-        and isinstance(PagesManager.intended_page_name, property)
+        isinstance(PagesManager.intended_page_name, property)
         and "pages_manager" in ScriptRunContext.__dataclass_fields__
     ),
     "advice": lambda: has_parameters(skills.nudge_suppression_reason, "app_dir"),
+    "config": lambda: hasattr(config, "_main_script_path"),
     "files": lambda: (
         has_parameters(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
@@ -138,8 +138,8 @@ def test_each_file_says_what_a_visitor_loses(path):
     assert LOSES.search(path.read_text(encoding="utf-8"))
 
 
-def test_there_are_at_most_16_purposes():
-    assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 16
+def test_there_are_at_most_17_purposes():
+    assert len({path.stem for path in [*BROWSER, *PYTHON]}) <= 17
 
 
 DOCUMENTED = r"import streamlit as st|from streamlit\.(?:web\.cli|testing\.v1) import"

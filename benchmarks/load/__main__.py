@@ -24,7 +24,7 @@ from benchmarks.load.room import Outcome, crowd, lone
 from benchmarks.load.tabs import tabs
 from benchmarks.load.trainer import watch_trainings
 
-ASGI = replace(browser.APP, command="visformer.app.serving run asgi.py")
+ROOM = replace(browser.APP, command=f"{browser.APP.command} --room")
 INTERVAL = 5.0
 """Seconds between two readings of the server's metrics."""
 
@@ -92,7 +92,7 @@ def _served(folder: Path, *, replicas: bool) -> Iterator[tuple[str, Watch]]:
     """Start an app, logging to files in the folder; yields its address and its metrics."""
     folder.mkdir()
     if not replicas:
-        with browser.server(ASGI, log=folder / "server.log") as address:
+        with browser.server(ROOM, log=folder / "server.log") as address:
             wait_until_ready(address)
             yield address, Watch(address)
         return

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import browser
 from benchmarks.__main__ import machine_facts
-from benchmarks.load.__main__ import ASGI
+from benchmarks.load.__main__ import ROOM
 from benchmarks.load.replicas import wait_until_ready
 from benchmarks.load.room import quantiles
 from benchmarks.load.visitor import TIMEOUT, Phone, Presenter
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n".join(f"{name}: {value}" for name, value in facts.items()), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "server.log"
-        with browser.server(ASGI, log=log) as address:
+        with browser.server(ROOM, log=log) as address:
             wait_until_ready(address)
             found = asyncio.run(measure(address, options))
         errors = log.read_text(encoding="utf-8").count("Traceback")

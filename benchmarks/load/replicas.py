@@ -55,11 +55,11 @@ class Replica:
         """Start it; ``log``: file for its output; ``environment``: environment variables to add."""
         self.log, self.port = log, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
-        options = ("--server.headless=true", "--server.address=127.0.0.1", f"--server.port={self.port}")
+        options = ("--room", "--headless", "--address=127.0.0.1", f"--port={self.port}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
         with log.open("w", encoding="utf-8") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "visformer.app.serving", "run", "asgi.py", *options],
+                [sys.executable, "-m", "visformer", "run", *options],
                 cwd=ROOT,
                 env=environment,
                 stdout=out,

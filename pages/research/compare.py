@@ -8,6 +8,7 @@ import streamlit as st
 from visformer.app.edits import current, editing
 from visformer.app.session import address, boxes, run, selection, visit
 from visformer.app.session.markdown import plain
+from visformer.app.session.page import page_named
 from visformer.app.widgets import component, controls, downloads, formula_box, unavailable, url_widgets
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.pictures.compare import EDITED, FOCUS, MODELS, PAGE, SIDES, mapped, panels
@@ -68,10 +69,10 @@ def draw_second_side(picture: Picture, setting: Setting) -> None:
         setting.source = replace(setting.source, edits=edits)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             for page, name, value, label in (
-                ("understand/head", "head_view", "silence", _("Silence heads")),
-                ("see/masks", "masks_view", "edit", _("Change a mask")),
+                ("head", "head_view", "silence", _("Silence heads")),
+                ("masks", "masks_view", "edit", _("Change a mask")),
             ):
-                st.page_link(f"pages/{page}.py", label=label, query_params={**address.address(), name: value})
+                st.page_link(page_named(page), label=label, query_params={**address.address(), name: value})
             st.button(_("Reset"), on_click=editing.reset, disabled=not edits, key="compare_reset")
     selected, stacks = selection.selection(setting.patterns), setting.source.stacks
     if selected.stack not in stacks:  # only one side has it

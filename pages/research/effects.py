@@ -13,6 +13,7 @@ from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
 from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
+from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
@@ -225,7 +226,7 @@ def carry_over(setting: Setting, click: Click) -> None:
     state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
     if state.fits:
         label = _("The corrupt run with and without this value")
-        st.page_link("pages/research/compare.py", label=label, query_params=address.address(state))
+        st.page_link(page_named("compare"), label=label, query_params=address.address(state))
 
 
 def lens(trace: Trace, _bar: Any) -> None:

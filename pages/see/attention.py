@@ -9,6 +9,7 @@ from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
+from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, here, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
@@ -55,7 +56,7 @@ def explorer() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, selected)
         if unavailable.predicts(trace):
-            st.page_link("pages/research/effects.py", label=_("What its weights do"), query_params=address.address())
+            st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.address())
         downloads.attention(trace)
     if place_of(selected) == CLICKED.get():
         with picture:

@@ -5,10 +5,11 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests import pseudo
-from tests.app.pages.seen import at_page
+from tests.app.pages.seen import at_page, script_of
 from visformer import i18n
 from visformer.app.lessons import lesson_file
 from visformer.app.serving import workbench
+from visformer.app.serving.server import SCRIPT
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import downloads
@@ -37,13 +38,13 @@ def new_app(model_name, monkeypatch):
     monkeypatch.setattr(workbench, "MODEL", model_name)
 
     def start(*, locale="en-US", page="", **link):
-        app = AppTest.from_file("../../app.py", default_timeout=60)
+        app = AppTest.from_file(SCRIPT, default_timeout=60)
         app.context = {"locale": locale}
         for name, value in link.items():
             if value:
                 app.query_params[name] = value
         if page:
-            app.switch_page(f"pages/{page}.py")
+            app.switch_page(script_of(page))
             return app.run()
         with at_page("" if link.get("lesson") else EXPLORER):
             return app.run()

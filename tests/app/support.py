@@ -9,6 +9,7 @@ import streamlit as st
 
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
+from tests.app.pages.seen import script_of
 from visformer.app.session import boxes, visit
 from visformer.app.session.url_state import EXPLORER
 from visformer.pictures.positions import OWN
@@ -132,7 +133,7 @@ def enter(app, text, *, box=boxes.SOURCE):
 
 
 def open_page(app, page):
-    app.switch_page(f"pages/{page}.py")
+    app.switch_page(script_of(page))
     app.run()
     assert not app.exception
     return app

@@ -7,8 +7,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import serving, visiting
+from tests.browser.conftest import visiting
 from tests.browser.support import address_of, go_to, state_of, submit, wait_for_panels, wait_until_done
+from tests.deploy.conftest import RUN, STREAMLIT, UVICORN
+from tests.deploy.conftest import serving as deployed
 from visformer.app.widgets.component import _LINK_HTML
 
 CLIPBOARD = """() => {
@@ -34,20 +36,31 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_vali
     expect(page.get_by_text("/nowhere")).to_have_count(0)
 
 
-@pytest.mark.full
-def test_a_deep_link_works_right_after_a_start_and_map_is_a_name_of_the_first_page(model_name, chromium, tmp_path):
-    """No dialog covers the page. tests/deploy/test_room.py tests the same for asgi.py."""
-    with serving(model_name, tmp_path) as address, visiting(address, chromium) as visitors:
+WAYS = [
+    pytest.param(RUN, id="visformer"),
+    pytest.param(STREAMLIT, id="streamlit", marks=pytest.mark.full),
+    pytest.param(UVICORN, id="uvicorn", marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize("command", WAYS)
+def test_however_a_server_is_started_its_first_visit_may_be_a_deep_link(command, chromium, tmp_path):
+    """No dialog covers the page. The folder that it is started in is not the app's, whose options hold all the same."""
+    with deployed(tmp_path, command) as server, visiting(server.address, chromium) as visitors:
         page = visitors.open(query="masks?masks_view=steps")
         wait_for_panels(page)
         expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page.get_by_role("slider", name="Tokens read so far")).to_have_count(1)
-        page = visitors.open(query="map?stack=cross&layer=2")
-        expect(page).to_have_url(f"{address}/?v=2&stack=cross&layer=2")
-        expect(page.get_by_text("there is no page with this name")).to_have_count(0)
-        expect(page.get_by_role("dialog")).to_have_count(0)
-        page = visitors.open(query="map?lesson=from-text-to-translation&step=5")
-        expect(page).to_have_url(f"{address}/head?v=2&lesson=from-text-to-translation&step=5")
+        assert "Noto Sans CJK SC" in page.evaluate("getComputedStyle(document.body).fontFamily")
+
+
+def test_map_is_a_name_of_the_first_page(visitor, server):
+    page = visitor.open(query="map?stack=cross&layer=2")
+    expect(page).to_have_url(f"{server}/?v=2&stack=cross&layer=2")
+    expect(page.get_by_text("there is no page with this name")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page = visitor.open(query="map?lesson=from-text-to-translation&step=5")
+    expect(page).to_have_url(f"{server}/head?v=2&lesson=from-text-to-translation&step=5")
 
 
 def test_copy_link_copies_the_address_and_says_so(open_app):

@@ -19,7 +19,7 @@ from setuptools.glob import glob
 import visformer
 from benchmarks.load.replicas import free_port
 from visformer.cli import main, running
-from visformer.system import limits, settings
+from visformer.system import limits, settings, shipped
 
 
 @pytest.fixture
@@ -34,9 +34,8 @@ def started(monkeypatch):
 def served(monkeypatch):
     """The arguments with which the app would have been served, with the working folder and the model."""
     calls = []
-    for name in ("VISFORMER_MODEL", "VISFORMER_HOSTS", "VISFORMER_MEMORY", "VISFORMER_ATLASES"):
-        monkeypatch.setenv(name, "")  # restored after a test, even if the command changes it
-    monkeypatch.setattr(sys, "argv", sys.argv)
+    for name in ("MODEL", "HOSTS", "MEMORY", "ATLASES", "PROCESSES"):
+        monkeypatch.setenv(f"VISFORMER_{name}", "")  # restored after a test, even if the command changes it
     monkeypatch.setattr(
         "visformer.app.serving.server.serve",
         lambda script, **options: calls.append((script, options, os.environ["VISFORMER_MODEL"])),
@@ -50,7 +49,6 @@ def test_run_serves_the_app_of_this_repository(served):
     assert result.exit_code == 0, result.output
     [(script, options, model)] = served
     assert script.samefile(Path(visformer.__file__).parents[1] / "app.py")
-    assert sys.argv == [str(script)]
     assert options == {"address": "localhost", "headless": True, "port": port}
     assert model == "en-zh"
 
@@ -83,6 +81,14 @@ def test_run_keeps_large_models_in_memory_unless_told_otherwise(monkeypatch, set
     monkeypatch.setenv("VISFORMER_MEMORY", set_before)
     assert CliRunner().invoke(main, ["run"]).exit_code == 0
     assert settings.MEMORY() == kept
+
+
+@pytest.mark.parametrize(("set_before", "processes"), [("", None), ("3", 3)])
+@pytest.mark.usefixtures("served")
+def test_run_for_a_room_computes_in_processes_and_shares_memory(monkeypatch, set_before, processes):
+    monkeypatch.setenv("VISFORMER_PROCESSES", set_before)
+    assert CliRunner().invoke(main, ["run", "--room"]).exit_code == 0
+    assert (settings.PROCESSES(), settings.MEMORY()) == (processes, limits.KEPT_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +160,7 @@ def test_the_app_starts_without_write_access_and_network(tmp_path):
     ("command", "remedy"), [("run", "Reinstall it: README.md"), ("bench", "clone it, then pip install -e .")]
 )
 def test_without_the_repository_the_error_names_the_remedy(monkeypatch, tmp_path, command, remedy):
+    monkeypatch.setattr(shipped, "HERE", tmp_path)
     monkeypatch.setattr(running, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     result = CliRunner().invoke(main, [command])
@@ -176,8 +183,8 @@ def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_
     (app / "pages" / "see").mkdir(parents=True)
     (app / "app.py").touch()
     entry = metadata.PackagePath("../share/visformer/app.py")
-    entry.dist = metadata.Distribution.at(site / "visformer-0.1.0.dist-info")
-    monkeypatch.setattr(running, "HERE", site)
+    entry.dist = metadata.Distribution.at(site / "visformer-0.2.0.dist-info")
+    monkeypatch.setattr(shipped, "HERE", site)
     monkeypatch.setattr(metadata, "files", lambda _: [metadata.PackagePath("visformer/__init__.py"), entry])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
@@ -223,9 +230,9 @@ def test_a_wheel_contains_the_whole_app_and_the_supplement():
     """Every file of them is named in pyproject.toml."""
     root = running.HERE
     files = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["data-files"]
-    shipped = {file for globs in files.values() for glob in globs for file in root.glob(glob)}
+    found = {file for globs in files.values() for glob in globs for file in root.glob(glob)}
     folders = [file for name in ("pages", "supplement") for file in (root / name).rglob("*.*") if file.suffix != ".pyc"]
-    assert shipped == {root / "app.py", root / ".streamlit" / "config.toml", *folders}
+    assert found == {root / "app.py", root / ".streamlit" / "config.toml", *folders}
     for target, globs in files.items():
         folder = target.removeprefix("share/visformer").strip("/")
         assert {str(Path(glob).parent) for glob in globs} == {folder or "."}

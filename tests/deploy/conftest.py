@@ -12,16 +12,25 @@ import pytest
 
 from benchmarks.load.replicas import ROOT, Site, free_port, wait_until_ready
 
-ROOM = ("visformer.app.serving", "run", "asgi.py", "--server.headless=true", "--server.port")
-UVICORN = ("uvicorn", "asgi:app", "--ws", "visformer.app.serving.connections:Websocket", "--port")
+ROOM = ("visformer", "run", "--room", "--headless", "--port")
+UVICORN = (
+    "uvicorn",
+    "--app-dir",
+    str(ROOT),
+    "app:app",
+    "--ws",
+    "visformer.app.serving.connections:Websocket",
+    "--port",
+)
 RUN = ("visformer", "run", "--headless", "--port")
+STREAMLIT = ("streamlit", "run", str(ROOT / "app.py"), "--server.headless=true", "--server.port")
 MARKER = "zyxmarker"
 """A word to type and then search for in logs."""
 
 
 @contextmanager
 def serving(folder, command=ROOM, *, ready=True, preexec_fn=None, **environment):
-    """Run a server; yield its address, its log, which is in the folder, and its process.
+    """Run a server in a folder; yield its address, its log, which is there, and its process.
 
     Args:
         command: what to run, without the port, which is its last argument.
@@ -34,7 +43,7 @@ def serving(folder, command=ROOM, *, ready=True, preexec_fn=None, **environment)
     with log.open("w", encoding="utf-8") as out:
         arguments = [sys.executable, "-m", *command, str(port)]
         process = subprocess.Popen(
-            arguments, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, preexec_fn=preexec_fn
+            arguments, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT, preexec_fn=preexec_fn
         )
     server = SimpleNamespace(address=f"http://localhost:{port}", log=log, process=process)
     try:

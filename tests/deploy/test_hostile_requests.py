@@ -1,4 +1,4 @@
-"""Requests that the app's page never sends, to a real server started either way: they affect no other visitor."""
+"""Requests that the app's page never sends, to a real server: they affect no other visitor."""
 
 import asyncio
 from contextlib import suppress
@@ -32,7 +32,7 @@ WAYS = [
 def server(request, tmp_path_factory):
     """A server whose home is the folder of its log."""
     folder = tmp_path_factory.mktemp("server")
-    with serving(folder, request.param, HOME=str(folder), VISFORMER_PROCESSES="1", VISFORMER_HOSTS="") as started:
+    with serving(folder, request.param, HOME=str(folder), VISFORMER_HOSTS="") as started:
         yield started
 
 
@@ -134,8 +134,8 @@ def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_pa
 
 
 def cached_bytes(server):
-    """Return the size of all cached Traces; only ``asgi.py`` reports it."""
-    return Watch(server.address).read()["visformer_kept_bytes"] if RUN[0] not in server.process.args else -1
+    """Return the size of all cached Traces."""
+    return Watch(server.address).read()["visformer_kept_bytes"]
 
 
 def test_messages_that_act_on_the_server_have_no_effect(server):

@@ -140,20 +140,6 @@ def test_the_load_test_finds_wrong_results():
 
 
 @pytest.mark.full
-def test_any_page_can_be_the_first_to_be_opened(tmp_path):
-    """Streamlit treats the folder pages/ as pages of an older convention until app.py has run once."""
-
-    async def open_tokens(address):
-        visitor = Visitor(address)
-        answer = await visitor.open(page="embedding")
-        await visitor.close()
-        return answer
-
-    with serving(tmp_path, VISFORMER_PROCESSES="0") as server:
-        assert run(open_tokens(server.address)).translation == "我去东北大学。"
-
-
-@pytest.mark.full
 def test_an_invalid_number_of_processes_is_an_error_without_a_traceback():
     command = [sys.executable, "-m", *UVICORN, str(free_port())]
     environment = {**os.environ, "VISFORMER_PROCESSES": "two"}

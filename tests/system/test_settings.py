@@ -28,7 +28,7 @@ def test_every_setting_has_a_type():
     assert settings.HOSTS({"VISFORMER_HOSTS": "Demo.example.org, *.school"}) == ("demo.example.org", "*.school")
     sites = settings.FRAME_ANCESTORS({"VISFORMER_FRAME_ANCESTORS": "https://a.example, http://*.b.example:8080"})
     assert sites == ("https://a.example", "http://*.b.example:8080")
-    assert [settings.PROCESSES(variables) for variables in ({}, {"VISFORMER_PROCESSES": "0"})] == [None, 0]
+    assert [settings.PROCESSES({"VISFORMER_PROCESSES": text}) for text in ("", "3", "auto")] == [0, 3, None]
 
 
 @pytest.mark.parametrize(

@@ -5,25 +5,20 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-import visformer
 from visformer.adapters.lookup import require_model
 from visformer.i18n import languages
 from visformer.model.untrained import EXAMPLE, Untrained
 from visformer.system import limits, settings
-
-HERE = Path(visformer.__file__).resolve().parent.parent
-"""The repository, if the package is used from a clone; else the folder that it was installed into."""
+from visformer.system.shipped import HERE, app_folder
 
 
 def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -64,7 +59,10 @@ in_language = with_default("--lang", type=click.Choice([*languages()]), default=
 @click.option("--headless", is_flag=True, help="Do not open a browser.")
 @click.option("--model", envvar="VISFORMER_MODEL", shell_complete=complete_model, help=MODEL_HELP)
 @click.option("--atlas", "atlases", multiple=True, type=PATH, help="A folder that visformer atlas wrote, or its zip.")
-def run(port: int | None, address: str, headless: bool, model: str | None, atlases: tuple[Path, ...]) -> None:
+@click.option("--room", is_flag=True, help="For many visitors: load the model at once, and compute in other processes.")
+def run(
+    port: int | None, address: str, headless: bool, model: str | None, atlases: tuple[Path, ...], room: bool
+) -> None:
     """Open the app in the browser. Ctrl+C stops it.
 
     \b
@@ -73,6 +71,7 @@ def run(port: int | None, address: str, headless: bool, model: str | None, atlas
       visformer run --port 8600 --headless
       visformer run --model runs/en-zh/checkpoint
       visformer run --atlas runs/atlas
+      visformer run --room --headless --address 0.0.0.0
     """
     from visformer.cli.checks import port_refused
 
@@ -82,7 +81,9 @@ def run(port: int | None, address: str, headless: bool, model: str | None, atlas
             f"Port {port} of {address} cannot be used ({refused}): choose another with --port, or omit it "
             "to use the next free one."
         )
-    app = _app()
+    folder = app_folder()
+    if folder is None:
+        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Reinstall it: README.md")
     if model:
         require_model(model)
         os.environ["VISFORMER_MODEL"] = str(Path(model).resolve()) if Path(model).is_dir() else model
@@ -93,15 +94,16 @@ def run(port: int | None, address: str, headless: bool, model: str | None, atlas
         os.environ[settings.ATLASES.name] = ",".join(str(atlas.resolve()) for atlas in atlases)
     if ":" not in address:  # a name of this machine, under which the address is printed
         os.environ[settings.HOSTS.name] = ",".join({**dict.fromkeys(settings.HOSTS()), address: None})
-    if not os.environ.get(settings.MEMORY.name):
+    if room and not os.environ.get(settings.PROCESSES.name):
+        os.environ[settings.PROCESSES.name] = settings.AUTO
+    if not room and not os.environ.get(settings.MEMORY.name):
         os.environ[settings.MEMORY.name] = str(limits.OWN_KEPT_BYTES // 10**6)
     from visformer.app.serving.server import serve
 
-    sys.argv = [str(app)]  # beside which Streamlit looks for .streamlit/
     with suppress(KeyboardInterrupt):  # which uvicorn raises again once the server has shut down
         # Without the flag, Streamlit opens a browser where there is a screen.
         given = {"headless": headless or None, "port": port}
-        serve(app, address=address, **{name: value for name, value in given.items() if value is not None})
+        serve(folder / "app.py", address=address, **{name: value for name, value in given.items() if value is not None})
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -158,27 +160,3 @@ def models(as_json: bool) -> None:
         click.echo(f"{info.name}: {info.kind}, {depth}\n  {info.licence}; {info.source}")
     click.echo(f"{Untrained().name}: random weights, of any size\n  visformer trace SENTENCE --model NAME")
     click.echo("Others: a folder, or a Hugging Face hub id (docs/models.md).")
-
-
-def _app() -> Path:
-    """Find the app's script, in the repository or where a wheel puts it."""
-    folder = shipped("pages/see")
-    if folder is None:
-        raise click.ClickException(f"The app's files are not where visformer is, {HERE}. Reinstall it: README.md")
-    return folder.parents[1] / "app.py"
-
-
-def shipped(folder: str) -> Path | None:
-    """Find a folder that comes with visformer, beside the package: in the repository, or where a wheel puts it."""
-    places = (HERE, HERE / "share" / "visformer", *_installed())
-    return next((place / folder for place in places if (place / folder).is_dir()), None)
-
-
-def _installed() -> Iterator[Path]:
-    """Yield where the installer put app.py, as recorded in the package's metadata."""
-    try:
-        files = metadata.files("visformer") or ()
-    except metadata.PackageNotFoundError:
-        return
-    scripts = (file for file in files if file.parts[-2:] == ("visformer", "app.py"))
-    yield from (Path(str(file.locate())).resolve().parent for file in scripts)

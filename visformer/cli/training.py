@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visformer.cli import run_settings
-from visformer.cli.running import PATH, Real, shipped, with_default
+from visformer.cli.running import PATH, Real, with_default
+from visformer.system.shipped import shipped
 
 if TYPE_CHECKING:
     from visformer.model.kinds import Model

@@ -101,12 +101,16 @@ HOSTS = Setting[tuple[str, ...]](
     N_("`localhost`; an IP address always works"),
     _hosts,
 )
+AUTO = "auto"
 PROCESSES = Setting[int | None](
     "VISFORMER_PROCESSES",
-    N_("worker processes of the server for a room (`asgi.py`); `0`: the server computes itself"),
-    None,
-    N_("half of the cores, 2 to 4"),
-    _number,
+    N_(
+        "worker processes, for a room; `auto`, which `visformer run --room` sets: half of the cores, 2 to 4; `0`: the "
+        "server computes itself"
+    ),
+    0,
+    "0",
+    lambda text: None if text == AUTO else _number(text),
 )
 MEMORY = Setting[int](
     "VISFORMER_MEMORY",

@@ -1,3 +1,3 @@
 """The version of the package, which files say that they were written by."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

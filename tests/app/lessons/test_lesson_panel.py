@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.app.lessons.test_lesson_file import GOOD
+from tests.app.pages.seen import script_of
 from tests.app.support import (
     address_of,
     button,
@@ -273,7 +274,7 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     call(app, open_lesson.leave)
     assert not is_open(app)
     assert "lesson" not in address_of(app)
-    app.switch_page("pages/see/masks.py").run()
+    app.switch_page(script_of("see/masks")).run()
     assert app.button(key="lesson_return").label == "Guided lesson: back to step 5"
     click(app, "lesson_return")
     assert_shows(app, 5)

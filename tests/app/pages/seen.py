@@ -22,9 +22,10 @@ from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
+from visformer.app.serving.server import SCRIPT
 from visformer.app.session.page import LESSON_OPENED
 
-APP = Path(__file__).parents[3] / "app.py"
+PAGES = Path(__file__).parents[3] / "pages"
 SAYS = {"caption", "text", "markdown", "latex", "code", "title", "header", "subheader"}
 SAYS |= {"info", "success", "warning", "error"}
 ASKS = {"text_input", "number_input", "slider", "select_slider", "selectbox", "multiselect", "button_group", "radio"}
@@ -38,11 +39,16 @@ _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\u2060")
 def open_link(link, *, locale="en-US"):
     """Start a session with a link, requested as by a browser: "/masks?masks_view=scores"."""
     parts = urlsplit(link)
-    app = AppTest.from_file(APP, default_timeout=60)
+    app = AppTest.from_file(SCRIPT, default_timeout=60)
     app.context = {"locale": locale}
     app.query_params = parse_qs(parts.query, keep_blank_values=True)
     with at_page(parts.path.strip("/")):
         return app.run()
+
+
+def script_of(page):
+    """Return the script of a page, named with its folder in ``pages/``, as AppTest takes it."""
+    return str(PAGES / f"{page}.py")
 
 
 def at_page(name):

@@ -58,11 +58,11 @@ def test_the_first_picture_needs_no_torch(model_name):
     """Nor other slow imports. In its own process, before the model is loaded in the background."""
     code = f"""
 import sys
-from visformer.app.serving import models, workbench
+from visformer.app.serving import models, server, workbench
 from benchmarks.messages import read_message
 workbench.MODEL, workbench.HEAD_START = {model_name!r}, 600
 from streamlit.testing.v1 import AppTest
-app = AppTest.from_file("app.py", default_timeout=60).run()
+app = AppTest.from_file(server.SCRIPT, default_timeout=60).run()
 assert app.get("bidi_component") and not app.exception
 slow = ("torch", "transformers", "tokenizers", "plotly.io.json", "pandas", "babel")
 print([name for name in slow if name in sys.modules])

@@ -5,6 +5,7 @@ import io
 
 import pytest
 
+from tests.app.pages.seen import script_of
 from tests.app.support import address_of, badges, call, captions, presented, texts
 from visformer.app.lessons import lesson_file
 from visformer.app.presentation import following, guess_views, rooms
@@ -185,7 +186,7 @@ def test_another_question_forgets_the_answers_and_a_reopened_one_keeps_them(pres
 def test_a_presenter_who_goes_to_another_page_ends_the_question(presenter, phone):
     ask(presenter)
     app = phone()
-    presenter.switch_page("pages/see/masks.py").run()
+    presenter.switch_page(script_of("see/masks")).run()
     assert not presenter.exception
     assert following.ROOMS.guess(rooms.code_of(presenter.session_state["room"])) is None
     assert app.run().session_state["page"] == "masks"

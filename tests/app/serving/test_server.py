@@ -33,7 +33,7 @@ def launch(address):
 
 server.send_at_once = lambda: print("sends at once")
 click.launch = launch
-server.serve(Path("app.py"), address="127.0.0.1", port=0, headless=False)
+server.serve(Path("app.py").resolve(), address="127.0.0.1", port=0, headless=False)
 """
 
 

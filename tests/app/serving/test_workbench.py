@@ -131,7 +131,7 @@ def test_the_operator_sets_the_number_of_workers(bench, monkeypatch):
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
     monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
     monkeypatch.setattr(workbench, "LONG_WORK", types.SimpleNamespace(start=lambda: started.append("long work")))
-    for setting, processes in (("", 2), ("0", 0), ("3", 3)):
+    for setting, processes in (("auto", 2), ("0", 0), ("3", 3)):
         fresh = Workbench(lambda: bench.model, bench.file)
         monkeypatch.setattr(workbench, "workbench", lambda fresh=fresh: fresh)
         monkeypatch.setenv("VISFORMER_PROCESSES", setting)

@@ -6,6 +6,7 @@ settings.
 
 import pytest
 
+from tests.app.pages.seen import script_of
 from tests.app.support import address_of, ignored, in_a_session, upload
 from visformer.app.session import address, boxes, run
 from visformer.app.session.examples import EXAMPLES
@@ -37,7 +38,7 @@ def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
     app = new_app(page="understand/head", stack="cross")
     app.slider(key="head_layer_1–3").set_value(3).run()
     assert address_of(app) == {"stack": "cross", "layer": "3"}
-    app.switch_page("pages/see/attention.py").run()
+    app.switch_page(script_of("see/attention")).run()
     labels = [link.proto.label for link in app.get("page_link")]
     assert "Inside this head: layer 3, head 1" in labels
 

@@ -1,17 +1,17 @@
-"""Calls on neighbouring lines of app.py can be swapped without a difference on screen."""
+"""Calls on neighbouring lines of the script can be swapped without a difference on screen."""
 
 import ast
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.app.pages.seen import script_of
 from visformer.app.serving import workbench
+from visformer.app.serving.server import SCRIPT
 from visformer.app.session import url_state
 
-ROOT = Path(__file__).parents[3]
-SOURCE = (ROOT / "app.py").read_text(encoding="utf-8")
+SOURCE = SCRIPT.read_text(encoding="utf-8")
 [DRAWING] = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.With)]
 [ASKED] = [node for node in DRAWING.body if isinstance(node, ast.If)]
 CALLS = [node for node in ASKED.orelse if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
@@ -42,17 +42,16 @@ def screen(node):
 
 @pytest.fixture
 def visit(model_name, monkeypatch, tmp_path):
-    """Open a version of app.py, type a sentence, and return screen and address before and after."""
+    """Open a version of the script, type a sentence, and return screen and address before and after."""
     monkeypatch.setattr(workbench, "MODEL", model_name)
-    (tmp_path / "pages").symlink_to(ROOT / "pages")
 
     def visited(source, name):
-        (tmp_path / "app.py").write_text(source, encoding="utf-8")
+        (tmp_path / "main.py").write_text(source, encoding="utf-8")
         page, link = VISITS[name]
-        app = AppTest.from_file(tmp_path / "app.py", default_timeout=60)
+        app = AppTest.from_file(tmp_path / "main.py", default_timeout=60)
         app.query_params.update(link)
         if page:
-            app.switch_page(f"pages/{page}.py")
+            app.switch_page(script_of(page))
         states = []
         for _ in range(2):
             app.run()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 
-from prometheus_client import ProcessCollector
+from prometheus_client import REGISTRY, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -12,20 +12,22 @@ from prometheus_client.registry import Collector
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.long_work import LONG_WORK
 from visformer.app.serving.trainings.runs import RUNS
-from visformer.app.serving.workbench import RESULTS, Workbench
+from visformer.app.serving.workbench import RESULTS, workbench
 from visformer.app.streamlit_private import other_sessions
 from visformer.system.kept import KEPT
 
 
-class Report(Collector):
-    """Collects the counts that the app keeps anyway. Prometheus itself reports memory."""
+def report() -> bytes:
+    """Return what Prometheus itself reports of this process, and the app's metrics, in its text format."""
+    return generate_latest(REGISTRY) + generate_latest(_App())
 
-    def __init__(self, bench: Workbench) -> None:
-        self._bench = bench
+
+class _App(Collector):
+    """Collects the counts that the app keeps anyway."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield the app's metrics."""
-        counts = ADMISSION.counts
+        bench, counts = workbench(), ADMISSION.counts
         requests = CounterMetricFamily(
             "visformer_requests", "Traces and decodings requested, by outcome.", labels=["outcome"]
         )
@@ -43,9 +45,9 @@ class Report(Collector):
         yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", KEPT.nbytes)
         yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
         # Prometheus itself reports this process only.
-        for i, pid in enumerate((*self._bench.pids, *LONG_WORK.pids, *RUNS.pids)):
+        for i, pid in enumerate((*bench.pids, *LONG_WORK.pids, *RUNS.pids)):
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()
-        yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", self._bench.is_loaded)
+        yield GaugeMetricFamily("visformer_model_ready", "1 once the model is loaded.", bench.is_loaded)
 
 
 def _histogram(name: str, help_text: str, durations: Histogram) -> HistogramMetricFamily:

@@ -1,14 +1,23 @@
-"""The visitor's page and step of the guided lesson.
+"""The pages as Streamlit knows them, and the visitor's page and step of the guided lesson.
 
 A page's name is the last part of its address; the first page's is "".
 """
 
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from visformer.app.session import selection
+import streamlit as st
+
+from visformer.app.session import boxes, selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
+from visformer.pictures.registry.picture import pages
+from visformer.system.shipped import app_folder
 
+Page = Any  # what st.Page returns, for which Streamlit documents no type
+
+_PAGES: Slot[tuple[str, dict[str, Page]]] = Slot("pages", ("", {}))  # and the language of their titles
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
 IS_NEW = Slot("page_is_new", False)
@@ -32,6 +41,28 @@ LESSON_SENTENCE = Slot("lesson_sentence", "")
 """The visitor's own sentence, from before a lesson or typed during it; "": there is none."""
 LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 """The state of a link to a step, until the step is opened."""
+
+
+def page_named(name: str) -> Page:
+    """Return a page for ``st.page_link``, for which paths begin in the folder of Streamlit's script."""
+    return all_pages()[name]
+
+
+def all_pages() -> dict[str, Page]:
+    """Return every page by name, in order, titled in the visitor's language."""
+    _, (language, made) = boxes.gettext(), _PAGES.get()
+    if language != boxes.language():  # making them takes 3 ms, too long for each run
+        made = {
+            name: st.Page(_folder() / page.path, title=_(page.title), url_path=name, default=not name)
+            for name, page in pages().items()
+        }
+        _PAGES.set((boxes.language(), made))
+    return made
+
+
+@cache
+def _folder() -> Path:
+    return app_folder() or Path()
 
 
 def current_page() -> str:

@@ -6,11 +6,11 @@ from visformer.app.presentation import following, guess_views
 from visformer.app.presentation.guesses import Guess
 from visformer.app.session import boxes, run, slots
 from visformer.app.shell import head, side_bar, surroundings
-from visformer.app.shell.screen import Screen, Sections
+from visformer.app.shell.screen import Screen
 from visformer.app.widgets import controls, downloads
 
 
-def draw(guess: Guess, screen: Screen, sections: Sections) -> None:
+def draw(guess: Guess, screen: Screen) -> None:
     """Draw the question; what the page's widgets hold is restored with the page."""
     head.hold_sentence()
     slots.hold(boxes.MODEL, boxes.LANGUAGE)
@@ -27,5 +27,5 @@ def draw(guess: Guess, screen: Screen, sections: Sections) -> None:
             with st.container(key="ways"):
                 head.language_switch()
     if is_presenter:
-        side_bar.draw(sections)
+        side_bar.draw()
     surroundings.draw()

@@ -9,18 +9,13 @@ from visformer.app.session import address, boxes, remarks, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
-from visformer.app.session.slots import Slot, hold
+from visformer.app.session.slots import hold
 from visformer.app.streamlit_private import history
 from visformer.app.streamlit_private.addresses import typed_page
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import replace_address
 from visformer.errors import N_, LinkError
-from visformer.pictures.registry.picture import SECTIONS
-from visformer.pictures.registry.picture import pages as registered
 
-Page = Any  # what st.Page returns, for which Streamlit documents no type
-Sections = dict[str, list[Page]]
-_SECTIONS: Slot[tuple[str, Sections]] = Slot("sections", ("", {}))  # and the language of their titles
 _SIDE_BAR = 232  # pixels: the picture needs the width more
 
 
@@ -28,7 +23,7 @@ _SIDE_BAR = 232  # pixels: the picture needs the width more
 class Screen:
     """The current page and its containers, which can be filled in any order."""
 
-    page: Page
+    page: pages.Page
     head: Any
     body: Any
 
@@ -42,34 +37,22 @@ class Screen:
         return run
 
 
-def sections() -> Sections:
-    """Return all registered pages, by the title of their section."""
-    _, (language, sections) = boxes.gettext(), _SECTIONS.get()
-    if language != boxes.language():  # making them takes 3 ms, too long for each run
-        sections = {_(title): [] for title in SECTIONS.values()}
-        for each in registered().values():
-            page = st.Page(each.path, title=_(each.title), url_path=each.name, default=not each.name)
-            sections[_(SECTIONS[each.section])].append(page)
-        _SECTIONS.set((boxes.language(), sections))
-    return sections
-
-
-def open_screen(sections: Sections) -> Screen:
+def open_screen() -> Screen:
     """Open the page that the address or a file names; if there is none of that name, the first page and a remark."""
-    page = _navigate(sections)
+    page = _navigate()
     st.set_page_config(page_title=f"{page.title} · Visformer", layout="wide", initial_sidebar_state=_SIDE_BAR)
     pages.enter(page.url_path)
     return Screen(page, st.container(key="page_head", gap="xsmall"), st.container(key="page_body"))
 
 
-def _navigate(sections: Sections) -> Page:
-    by_name = {page.url_path: page for each in sections.values() for page in each}
+def _navigate() -> pages.Page:
+    by_name = pages.all_pages()
     name = typed_page()
     # For an unknown name Streamlit would open an English dialog: register a page of that name for one run.
     is_known = name.strip() in by_name
     stray = [] if is_known or "/" in name else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
     # Hidden, since Streamlit's own navigation writes to the browser's disk on every rerun.
-    page = st.navigation({**sections, "": stray}, position="hidden")
+    page = st.navigation([*by_name.values(), *stray], position="hidden")
     wanted = pages.wanted_page(page.url_path)
     if wanted not in by_name:
         if wanted != url_state.FIRST:

@@ -16,9 +16,8 @@ from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings.runs import RUNS
 from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
-from visformer.app.session.page import current_page
+from visformer.app.session.page import all_pages, current_page
 from visformer.app.shell import model_download, timeline, untrained_sliders
-from visformer.app.shell.screen import Sections
 from visformer.app.widgets import component, here
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
@@ -45,18 +44,18 @@ _ABOUT = {
 """What the chooser says about the bundled models."""
 
 
-def draw(sections: Sections) -> None:
+def draw() -> None:
     """Draw the side bar; its links carry the state that all pages share."""
-    link = address.address()
+    _, link = boxes.gettext(), address.address()
     with st.sidebar:
         with st.container(key="brand"):
             st.header("Visformer", anchor=False)
         lesson_menu.entry()
-        for name, (title, pages) in zip(SECTIONS, sections.items(), strict=True):
-            with _section(name, title), st.container(gap="xsmall", key=f"pages_{name}"):  # less, and the links overlap
-                for page in pages:
-                    about = boxes.gettext()(registered()[page.url_path].about)
-                    st.page_link(page, query_params=link, help=plain(about))
+        for section, title in SECTIONS.items():
+            # less, and the links overlap
+            with _section(section, _(title)), st.container(gap="xsmall", key=f"pages_{section}"):
+                for each in (page for page in registered().values() if page.section == section):
+                    st.page_link(all_pages()[each.name], query_params=link, help=plain(_(each.about)))
         _model_chooser()
 
 

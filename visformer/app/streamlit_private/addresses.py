@@ -1,16 +1,9 @@
-"""The page that an address names, whether or not it exists, and app.py as the only source of pages.
+"""The page that an address names, whether or not it exists.
 
-A visitor loses: the page of the first link after a restart, for which Streamlit shows "Page not found"; and our
-translated remark that a page does not exist, instead of which Streamlit opens an English dialog.
+A visitor loses: our translated remark that a page does not exist, instead of which Streamlit opens an English dialog.
 """
 
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-
-def leave_pages_to_app() -> None:
-    """Keep Streamlit from serving the folder pages/ as its older kind of pages until the first run (ADR 0001)."""
-    PagesManager.uses_pages_directory = False
 
 
 def typed_page() -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from visformer.app.session import address, boxes, selection
-from visformer.app.session.page import IS_NEW
+from visformer.app.session.page import IS_NEW, page_named
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures.registry.options import Choice, Option, Place
@@ -93,7 +93,7 @@ def link_inside(trace: Trace, selected: Selection) -> None:
     if trace.lacks(f"{selected.stack.replace('.', f'.{selected.layer}.')}.q") is None:
         label = _("Inside this head: layer {layer}, head {head}")
         st.page_link(
-            "pages/understand/head.py",
+            page_named("head"),
             label=label.format(layer=selected.layer + 1, head=selected.head + 1),
             query_params=address.address(),
         )

@@ -7,6 +7,7 @@ import streamlit as st
 
 from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
+from visformer.app.session.page import page_named
 from visformer.errors import N_, Message
 from visformer.model.positions import PAPERS, described
 from visformer.trace import Trace
@@ -41,9 +42,8 @@ def positions(trace: Trace, message: str) -> None:
 def elsewhere() -> None:
     """Link to the page that shows any model."""
     _ = boxes.gettext()
-    st.page_link(
-        "pages/see/attention.py", label=_("See what each of its heads attends to"), query_params=address.address()
-    )
+    label = _("See what each of its heads attends to")
+    st.page_link(page_named("attention"), label=label, query_params=address.address())
 
 
 def kind_of(trace: Trace) -> str:

@@ -1,0 +1,25 @@
+"""What every run draws, whatever its page: Streamlit runs this script at each visit and click; app.py serves it."""
+
+from visformer.app.presentation import following, guessing
+from visformer.app.serving.capacity import drawing
+from visformer.app.serving.workbench import workbench
+from visformer.app.shell import entrance, guess_screen, head, screen, side_bar, surroundings
+from visformer.app.widgets import controls
+
+with drawing(), following.drawing():
+    entrance.begin()
+    # Send a new picture before drawing anything else.
+    controls.send_ahead(controls.prefetch() if guessing.asked() is None else None)
+    opened = screen.open_screen()
+
+    if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
+        guess_screen.draw(guess, opened)
+    else:
+        # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
+        run = opened.draw_page()
+        head.draw(run, opened)
+        side_bar.draw()
+        surroundings.draw()
+        screen.update_address(run)
+        following.publish(run)
+        workbench().load_soon()  # imports torch seconds later, once the picture is on screen
