@@ -21,12 +21,12 @@ from tests.support import tiny_gpt
 from visformer.adapters.bundled import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
 from visformer.app.pages import atlas as page
+from visformer.app.serving.workers import confined
 from visformer.app.session import atlases, boxes
 from visformer.app.session.markdown import plain
 from visformer.pictures import atlas as pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
-from visformer.system.confined import confined
 from visformer.web.panels import Click
 
 CROSS = {"stack": "cross", "layer": "3", "head": "6"}
