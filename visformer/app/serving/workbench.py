@@ -287,7 +287,10 @@ class Workbench:
         work = partial(_analyse, analysis, source, target, settings)
         key = (analysis.__qualname__, source, target, *sorted(settings.items()))
         compute = partial(_run_analysis, work, self.loaded(source, target), progress)
-        look = lambda: on_progress(progress.share)  # noqa: E731
+
+        def look() -> None:
+            on_progress(progress.share)
+
         return self._result(key, (source, target), compute, kind="long", look=look).value
 
     @enough_memory()
