@@ -35,7 +35,7 @@ class Model:
     def tokenize(self, text):
         return text.split()
 
-    def trace(self, source, target=None, *, record, edits):
+    def trace(self, source, target=None, *, pair=None, record, edits):
         self.requests.append((source, target))
         return made_up_trace()
 

@@ -69,8 +69,7 @@ class Download:
         """Stop waiting; when the last visitor cancels, the download ends."""
         with self._lock:
             self._waiting.discard(visitor)
-            if not self._waiting:
-                self._cancellation.cancel(_nobody_waits())
+            self._end_if_unwanted()
 
     def ask_again(self) -> None:
         """Ask the hub again after a failure: the network may be back, or the disk may have room."""
@@ -136,12 +135,11 @@ class Download:
 
     def _hear(self, done: int, _total: int) -> None:
         self.done = max(self.done, done)
-        if not self._waiting:  # the process was not ready when the last visitor cancelled
-            self._cancellation.cancel(_nobody_waits())
+        self._end_if_unwanted()  # again: the process may not have been ready when the last visitor cancelled
 
-
-def _nobody_waits() -> BusyError:
-    return BusyError(N_("Nobody waits for this any more."))
+    def _end_if_unwanted(self) -> None:
+        if not self._waiting:
+            self._cancellation.cancel(BusyError(N_("Nobody waits for this any more.")))
 
 
 _RESERVED: set[Download] = set()

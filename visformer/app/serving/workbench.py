@@ -204,8 +204,7 @@ class Workbench:
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
         request = _Request(source, target, tuple(record))
-        texts = self._checked(request)
-        model = self.loaded(*texts)
+        model = self.loaded(*(texts := self._checked(request)))
         if self._kept(request) is not None or self._kind(model, texts) == "long":
             return None
         compute = partial(self._run_trace, request, texts[1], self._runner(model))
@@ -226,22 +225,19 @@ class Workbench:
     def _run_trace(self, request: _Request, second: str | None, runner: "_Runner") -> "Trace":
         """Run the forward pass, or the passes of a translation; ``second``: the text of the second box."""
         forced = second if second is not None else request.target
-        if forced is None and not request.edits:
-            known = self._known_translation(runner, request.source, request.record)
-            if known is not None:
-                return known
-        record, edits = request.record, request.edits
-        if self.kind == "encoder":
-            return runner.trace(request.source, pair=forced, record=record, edits=edits)
-        return runner.trace(request.source, target=forced, record=record, edits=edits)
+        known = self._known_translation(request, runner) if forced is None and not request.edits else None
+        if known is not None:
+            return known
+        target, pair = (None, forced) if self.kind == "encoder" else (forced, None)
+        return runner.trace(request.source, target, pair=pair, record=request.record, edits=request.edits)
 
-    def _known_translation(self, runner: "_Runner", source: str, record: tuple[str, ...]) -> "Trace | None":
+    def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
-        known: Trace | None = self._kept(_Request(source, None, PATTERNS))
+        known: Trace | None = self._kept(_Request(request.source, None, PATTERNS))
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        trace = runner.trace(request.source, tuple(ids["next"][:-1]), record=request.record, edits=())
         if trace.meta.get("ids") != ids:  # it was cut off
             return None
         return replace(trace, meta={**trace.meta, **known.meta})  # what was not recorded before has names of its own
@@ -304,15 +300,9 @@ class Workbench:
         kind: Kind | None = None,
         look: Callable[[], object] = lambda: None,
     ) -> _Result:
-        """Return a result from the cache, or else compute and cache it. What a page waits for is started here.
+        """Return a result from the cache, or else compute and cache it. All that a page waits for is started here.
 
-        Args:
-            key: of the result in the cache.
-            texts: of both boxes.
-            compute: computes it with what runs the model.
-            times: number of beams or of changes.
-            kind: of the computation; None: estimated.
-            look: called repeatedly while the page waits.
+        ``times``: number of beams or of changes; ``look``: called repeatedly while the page waits.
         """
         result: _Result | None = self._kept(key)
         if result is not None:

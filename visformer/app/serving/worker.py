@@ -48,19 +48,15 @@ def prepare(nice: int, memory: int | None, hold: Callable[[], object] | None) ->
     if hasattr(os, "nice"):
         os.nice(nice)
     if memory is not None:
-        _confine(memory)
+        _limit(memory)
     if hold is not None:
         hold()
     gc.collect()
     gc.freeze()  # otherwise each full garbage collection would traverse torch's objects, for 200 ms
 
 
-def _confine(memory: int) -> None:
-    """Limit this process for good. A system without these limits (Windows; of memory also macOS) only has the process.
-
-    Args:
-        memory: bytes of address space.
-    """
+def _limit(memory: int) -> None:
+    """Limit this process for good; Windows has none of these limits, macOS none of memory."""
     with suppress(ImportError):  # Windows
         import resource
 
@@ -70,7 +66,7 @@ def _confine(memory: int) -> None:
             resource.RLIMIT_CORE: 0,  # nothing of a visitor's is written to a disk
         }
         for kind, most in wanted.items():
-            with suppress(ValueError, OSError):  # macOS has no limit of memory; another one may be lower already
+            with suppress(ValueError, OSError):  # another one may be lower already
                 resource.setrlimit(kind, (most, most))
 
 
