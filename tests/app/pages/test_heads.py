@@ -91,7 +91,7 @@ def test_what_takes_too_long_says_what_may_help(new_app, monkeypatch):
         raise DeadlineError("This took {seconds} s.", seconds=30)
 
     app = open_page(new_app(), "research/heads")
-    monkeypatch.setattr(long_run.Named, "analyse", too_long)
+    monkeypatch.setattr(long_run.RemoteModel, "analyse", too_long)
     button(app, "Measure").click().run()
     assert texts(app, "This took 30 s. Measure fewer sentences at a time.")
 

@@ -188,7 +188,7 @@ def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, m
     start = subprocess.Popen
     for command, message in (
         (["/nowhere/python"], "No such file"),
-        ([sys.executable, "-c", "print('a warning')"], "Expecting value"),
+        ([sys.executable, "-c", "print('a warning')"], "was killed"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(subprocess, "Popen", lambda _, command=command, **named: start(command, **named))

@@ -15,7 +15,7 @@ from tests.waiting import until
 from tests.web.support import made_up_trace
 from visformer.app.serving import admission, capacity, workbench
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.long_work import Named
+from visformer.app.serving.remote_models import RemoteModel
 from visformer.app.serving.workbench import Workbench
 from visformer.edits import Silence
 from visformer.errors import ShortageError, TextError
@@ -35,7 +35,7 @@ class Model:
     def tokenize(self, text):
         return text.split()
 
-    def trace(self, source, target=None, *, record, edits):
+    def trace(self, source, target=None, *, pair=None, record, edits):
         self.requests.append((source, target))
         return made_up_trace()
 
@@ -129,7 +129,7 @@ def test_workers_that_do_not_start_are_tried_again(bench):
 def test_the_operator_sets_the_number_of_workers(bench, monkeypatch):
     started = []
     monkeypatch.setattr(workbench, "ADMISSION", types.SimpleNamespace(at_once=2))
-    monkeypatch.setattr(workbench, "WorkerPool", lambda name, n: started.append((name, n)) or bench.model)
+    monkeypatch.setattr(workbench, "in_processes", lambda name, n: started.append((name, n)) or bench.model)
     monkeypatch.setattr(workbench, "LONG_WORK", types.SimpleNamespace(start=lambda: started.append("long work")))
     for setting, processes in (("auto", 2), ("0", 0), ("3", 3)):
         fresh = Workbench(lambda: bench.model, bench.file)
@@ -255,7 +255,7 @@ def test_each_analysis_runs_once_and_tells_how_far_it_is(bench, monkeypatch):
 
 
 def test_an_analysis_runs_where_long_work_is_done(bench):
-    bench.long_runner = mock.Mock(spec=Named)
+    bench.long_runner = mock.Mock(spec=RemoteModel)
     bench.long_runner.analyse.side_effect = lambda work: work(bench.model) * 10
     assert bench.measured(counted, "I went", None, times=1) == 10
 

@@ -69,7 +69,7 @@ def unpack(content: bytes, name: str) -> Tables:
     """Read an atlas that anybody may have made: no table is decoded before its size and its columns are checked.
 
     A table that lies about its size can still take memory before it is refused: a server reads those of visitors in a
-    process whose memory is limited, see :func:`visformer.system.confined.confined`.
+    process whose memory is limited, see :func:`visformer.app.serving.workers.confined`.
 
     Args:
         content: the file.

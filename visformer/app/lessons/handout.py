@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from visformer.adapters.bundled import TRANSLATOR
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
-from visformer.app.serving import long_work
+from visformer.app.serving import checks
 from visformer.app.serving.models import MODEL
+from visformer.app.serving.remote_models import model
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
@@ -27,6 +28,7 @@ from visformer.trace.stacks import STACKS
 from visformer.web.slides import Part, Slide, slides
 
 if TYPE_CHECKING:  # numpy
+    from visformer.model.decoding import Decoding
     from visformer.trace import Trace
 
 ModelOf = Callable[[str], Any]
@@ -38,8 +40,34 @@ def file(content: bytes, language: str) -> bytes:
     lesson, faults = lesson_file.read(content)
     if lesson is None:
         raise faults[0].why
-    models = cache(lambda name: long_work.Limited(name or MODEL))
+    models = cache(lambda name: Limited(name or MODEL))
     return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
+
+
+class Limited:
+    """A model for a lesson's pictures, with the limits of the pages."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._model = name, model(name)
+        self.info, self.text, self.available = self._model.info, self._model.text, self._model.available
+
+    def trace(self, source: str, target: str | None, **named: Any) -> "Trace":
+        """Return the Trace that a page shows."""
+        self._check(source, target)
+        if target is None and names_untrained(self._name):
+            target = str(model(TRANSLATOR).trace(source).meta["target"])  # so that both read the same words
+        second: dict[str, Any] = {"pair" if self.info.kind == "encoder" else "target": target}
+        return self._model.trace(source, **second, **named)
+
+    def translate(self, source: str, **named: Any) -> "Decoding":
+        """Return the decoding that a page shows."""
+        self._check(source)
+        return self._model.translate(source, **named)
+
+    def _check(self, *texts: str | None) -> None:
+        for text in filter(None, texts):
+            checks.check_text(text)
+            checks.check_tokens(len(self._model.tokenize(text)), self.info.max_tokens)
 
 
 def models_of(lesson: Lesson) -> set[str]:
@@ -166,22 +194,22 @@ def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: s
 
 
 def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
-    model = model_of(state.model)
+    used = model_of(state.model)
 
     @cache
     def speak(**settings: Any) -> Any:
-        return model.translate(state.text or EXAMPLES[0], **settings)
+        return used.translate(state.text or EXAMPLES[0], **settings)
 
     @cache
     def record(needs: tuple[str, ...]) -> "Trace":
-        return trace_of(state, model_of, model.available(needs))
+        return trace_of(state, model_of, used.available(needs))
 
     gettext = translations(language).gettext
-    stacks = tuple(stack.name for stack in STACKS if stack.of_kind(model.info.kind))
-    common: dict[str, Any] = {"stacks": stacks, "d_model": model.info.d_model, "gettext": gettext}
+    stacks = tuple(stack.name for stack in STACKS if stack.of_kind(used.info.kind))
+    common: dict[str, Any] = {"stacks": stacks, "d_model": used.info.d_model, "gettext": gettext}
 
     def read(text: str, target: Any = None, *, record: tuple[str, ...] = PATTERNS) -> "Trace":
-        trace: Trace = model.trace(text, target, record=model.available(record))
+        trace: Trace = used.trace(text, target, record=used.available(record))
         return trace
 
     return Source(record=record, speak=speak, read=read, **common)

@@ -1,25 +1,22 @@
 """Downloads of models: each runs once, however many visitors wait for it, and stops when the last of them cancels."""
 
-import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from enum import Enum
 from importlib.util import find_spec
-from pathlib import Path
 
 import streamlit as st
 
-import visformer
 from visformer.adapters.bundled import BUNDLED
 from visformer.adapters.history import model_of
 from visformer.app.serving import checks
+from visformer.app.serving.workers import Killed, Workers
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
 from visformer.system import limits
+from visformer.system.cancellation import Cancellation
 from visformer.system.kept import KEPT
 from visformer.system.memory import enough_memory
+from visformer.system.progress import heard_by
 
 
 class Phase(Enum):
@@ -42,7 +39,7 @@ class Download:
         self.error: VisformerError | None = None
         self._waiting: set[str] = set()  # visitors
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[str] | None = None
+        self._cancellation = Cancellation()
         self._in_background(self._ask)
 
     @property
@@ -65,15 +62,14 @@ class Download:
             except BusyError as error:
                 self.error, self.phase = error, Phase.FAILED
                 return
-            self.phase, self.done = Phase.RUNNING, 0
+            self.phase, self.done, self._cancellation = Phase.RUNNING, 0, Cancellation()
         self._in_background(self._run)
 
     def cancel(self, visitor: str) -> None:
         """Stop waiting; when the last visitor cancels, the download ends."""
         with self._lock:
             self._waiting.discard(visitor)
-            if not self._waiting and self._child is not None:
-                self._child.terminate()
+            self._end_if_unwanted()
 
     def ask_again(self) -> None:
         """Ask the hub again after a failure: the network may be back, or the disk may have room."""
@@ -104,55 +100,46 @@ class Download:
             self.error, self.phase = error, Phase.FAILED
 
     def _run(self) -> None:
-        from visformer.adapters.huggingface.files import helpful
-
-        code = 1
-        try:
-            with helpful(self.name, otherwise=N_("The download of {name!r} failed ({reason}). Try again.")):
-                code = self._fetch()
-        except VisformerError as error:
-            self.error = error
-        finally:
-            with self._lock:
-                self._child = None
-                _RESERVED.discard(self)
-                self._conclude(code)
-
-    def _fetch(self) -> int:
-        """Download in a process of its own; return its exit code."""
         from huggingface_hub import constants
 
-        command = [sys.executable, "-m", "visformer.adapters.huggingface.fetch", self.name]
-        root = Path(visformer.__file__).parent.parent
-        env = {**os.environ, "HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}  # as here
-        with subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.PIPE, text=True) as child:
-            with self._lock:
-                self._child = child
-                if not self._waiting:  # all have cancelled meanwhile
-                    child.terminate()
-            for line in child.stdout or ():
-                self._report(**json.loads(line))
-        return child.returncode
+        from visformer.adapters.huggingface.fetch import fetch
+        from visformer.adapters.huggingface.files import helpful
 
-    def _report(self, done: int = 0, error: str = "", params: dict[str, object] | None = None) -> None:
-        """Handle one line that the process printed."""
-        self.done = max(self.done, done)
-        if error:
-            self.error = CheckpointError(error, **(params or {}))
-
-    def _conclude(self, code: int) -> None:
-        if code == 0:
-            self.phase = Phase.HERE
-        elif not self._waiting:
-            self.error, self.phase = None, Phase.OFFERED
-        else:
-            self._waiting.clear()
-            self.error = self.error or CheckpointError(
+        as_here = {"HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}
+        problem: VisformerError | None = None
+        try:
+            with (
+                helpful(self.name, otherwise=N_("The download of {name!r} failed ({reason}). Try again.")),
+                Workers(env=as_here) as workers,
+                self._cancellation.current(),
+                heard_by(self._hear),
+            ):
+                workers.call(fetch, self.name)
+        except Killed as killed:
+            problem = CheckpointError(
                 N_("The download of {name!r} was killed (exit code {code}). Try again."),
                 name=self.name,
-                code=code,
+                code=killed.params["exit_code"],
             )
-            self.phase = Phase.FAILED
+        except VisformerError as error:
+            problem = error
+        with self._lock:
+            _RESERVED.discard(self)
+            if problem is None:
+                self.done, self.phase = self.total, Phase.HERE
+            elif not self._waiting:
+                self.phase = Phase.OFFERED
+            else:
+                self._waiting.clear()
+                self.error, self.phase = problem, Phase.FAILED
+
+    def _hear(self, done: int, _total: int) -> None:
+        self.done = max(self.done, done)
+        self._end_if_unwanted()  # again: the process may not have been ready when the last visitor cancelled
+
+    def _end_if_unwanted(self) -> None:
+        if not self._waiting:
+            self._cancellation.cancel(BusyError(N_("Nobody waits for this any more.")))
 
 
 _RESERVED: set[Download] = set()

@@ -21,7 +21,7 @@ from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, We
 from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
 from visformer.app.serving.middleware.pieces import InPieces
-from visformer.app.serving.worker_pool import close_all
+from visformer.app.serving.workers import close_all
 from visformer.app.streamlit_private import advice, files, logs, messages, protocols
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages

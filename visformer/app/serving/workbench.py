@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import streamlit as st
 
@@ -24,11 +24,10 @@ from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, Kind
 from visformer.app.serving.capacity import aside
-from visformer.app.serving.long_work import LONG_WORK, Named, receive
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
+from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, receive
 from visformer.app.serving.trainings.runs import RUNS
-from visformer.app.serving.worker_pool import WorkerPool
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
@@ -36,10 +35,11 @@ from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
 from visformer.system.kept import Kept
 from visformer.system.memory import enough_memory
-from visformer.system.progress import heard_by
+from visformer.system.progress import Progress, heard_by
 from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
+    from visformer.adapters.base import TracedModel
     from visformer.edits import Edit
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
@@ -53,6 +53,20 @@ a sentence that arrives earlier starts the import at once."""
 _FIRST_BOX = N_("Sentence")
 
 
+_Texts = tuple[str, str | None]
+"""Of both boxes; None: nothing is typed in the second one."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What a Trace is asked for by, and cached by; fields: see :meth:`Workbench.trace`."""
+
+    source: str
+    target: str | tuple[int, ...] | None
+    record: tuple[str, ...]
+    edits: "tuple[Edit, ...]" = ()
+
+
 @dataclass(frozen=True)
 class _Measured:
     """The result of an analysis, with its size for the cache."""
@@ -62,6 +76,7 @@ class _Measured:
 
 
 _Result = TypeVar("_Result", "Trace", "Decoding", _Measured)
+_Runner = Union["TracedModel", RemoteModel]
 
 RESULTS = Kept(lambda: limits.TRACE_BYTES)
 """Traces and decodings of all models, by the workbench and the request."""
@@ -72,7 +87,7 @@ class Workbench:
 
     def __init__(
         self,
-        load: Callable[[], Any],
+        load: "Callable[[], TracedModel]",
         example: Path,
         *,
         lends_target: Callable[[str], str] | None = None,
@@ -90,18 +105,18 @@ class Workbench:
         from visformer.trace import Trace
 
         self._load, self._lends_target = load, lends_target
-        self.start_workers: Callable[[], WorkerPool | None] = lambda: None
-        self._workers: WorkerPool | None = None  # runs the forward passes, if set
-        self.long_runner: Named | None = None  # runs those that take long, if set
+        self.start_workers: Callable[[], RemoteModel | None] = lambda: None
+        self._workers: RemoteModel | None = None  # runs the forward passes, if set
+        self.long_runner: RemoteModel | None = None  # runs those that take long, if set
         self._always_long = always_long
-        self._model: Future[Any] | None = None
+        self._model: Future[TracedModel] | None = None
         self._lock = threading.Lock()
         self.problem: BaseException | None = None  # why the last attempt to load the model failed
         self._shipped: Blocks | None = None  # its architecture, before it is loaded
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
             for record in (PATTERNS, RECORD) if "logits" in trace else (PATTERNS,):
-                self._keep((trace.meta.get("source"), None, record, ()), trace)
+                self._keep(_Request(str(trace.meta.get("source")), None, record), trace)
             self._shipped = trace.blocks
 
     @property
@@ -122,7 +137,7 @@ class Workbench:
             with suppress(RuntimeError):  # no memory for a thread: the first sentence will load the model
                 timer.start()
 
-    def load(self) -> Future[Any]:
+    def load(self) -> "Future[TracedModel]":
         """Start loading the model in the background, unless that has begun; return the future model."""
         with self._lock:
             if self._model is None:
@@ -130,7 +145,7 @@ class Workbench:
                 self._model = ThreadPoolExecutor(1).submit(self._load_now)
             return self._model
 
-    def _load_now(self) -> Any:
+    def _load_now(self) -> "TracedModel":
         try:
             model = self._load()
             self._workers = self.start_workers()
@@ -147,7 +162,7 @@ class Workbench:
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is in the cache."""
-        return self._kept((source, target, tuple(record), ())) is not None
+        return self._kept(_Request(source, target, tuple(record))) is not None
 
     def _kept(self, key: Hashable) -> Any:
         return RESULTS.get((self, key))
@@ -176,7 +191,9 @@ class Workbench:
         Raises:
             VisformerError: the text exceeds a limit, or the model cannot be loaded.
         """
-        return self._cached(*self._request(source, target, tuple(record), tuple(edits)), times=len(edits))
+        request = _Request(source, target, tuple(record), tuple(edits))
+        texts = self._checked(request)
+        return self._result(request, texts, partial(self._run_trace, request, texts[1]), times=len(edits))
 
     def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
         """Start computing a Trace that :meth:`trace` will be called for; does nothing until the model is loaded.
@@ -186,54 +203,44 @@ class Workbench:
         """
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
-        key, texts, make = self._request(source, target, tuple(record), ())
-        model = self.loaded(*texts)
-        if self._kept(key) is not None or self._kind(model, texts) == "long":
+        request = _Request(source, target, tuple(record))
+        model = self.loaded(*(texts := self._checked(request)))
+        if self._kept(request) is not None or self._kind(model, texts) == "long":
             return None
-        work = partial(self._make, key, partial(make, self._runner(model)))
-        return ADMISSION.begin((id(self), key), work, session=own_session())
+        compute = partial(self._run_trace, request, texts[1], self._runner(model))
+        return ADMISSION.begin((id(self), request), partial(self._once, request, compute), session=own_session())
 
-    def _request(
-        self, source: str, target: str | tuple[int, ...] | None, record: tuple[str, ...], edits: "tuple[Edit, ...]"
-    ) -> "tuple[Hashable, tuple[str, str | None], Callable[[Any], Trace]]":
-        """Check the texts; return the cache key, the texts for the model and the function that computes the Trace."""
-        checks.check_text(source, _FIRST_BOX)
-        text = target if isinstance(target, str) else None
-        if text is not None:
-            checks.check_text(text, SECOND_BOX[self.kind])
+    def _checked(self, request: _Request) -> _Texts:
+        """Check the texts that were typed; return them, the second one as it was typed or is borrowed."""
+        checks.check_text(request.source, _FIRST_BOX)
+        target = request.target
+        if isinstance(target, str):
+            checks.check_text(target, SECOND_BOX[self.kind])
         elif target is not None:
             checks.check_tokens(len(target))
-        if target is None and self._lends_target is not None and not self.holds(source, None, record):
-            text = self._lends_target(source)
+        elif self._lends_target is not None and not self.holds(request.source, None, request.record):
+            return request.source, self._lends_target(request.source)
+        return request.source, target if isinstance(target, str) else None
 
-        def make(runner: Any) -> "Trace":
-            forced = target if target is not None else text
-            if forced is None and not edits and (trace := self._known_translation(runner, source, record)) is not None:
-                return trace
-            second = {"pair" if self.kind == "encoder" else "target": forced}
-            return runner.trace(source, **second, record=record, edits=edits)  # type: ignore[no-any-return]
+    def _run_trace(self, request: _Request, second: str | None, runner: "_Runner") -> "Trace":
+        """Run the forward pass, or the passes of a translation; ``second``: the text of the second box."""
+        forced = second if second is not None else request.target
+        known = self._known_translation(request, runner) if forced is None and not request.edits else None
+        if known is not None:
+            return known
+        target, pair = (None, forced) if self.kind == "encoder" else (forced, None)
+        return runner.trace(request.source, target, pair=pair, record=request.record, edits=request.edits)
 
-        return (source, target, record, edits), (source, text), make
-
-    def _known_translation(self, runner: Any, source: str, record: tuple[str, ...]) -> "Trace | None":
+    def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
-        known: Trace | None = self._kept((source, None, PATTERNS, ()))
+        known: Trace | None = self._kept(_Request(request.source, None, PATTERNS))
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        trace: Trace = runner.trace(source, target=tuple(ids["next"][:-1]), record=record, edits=())
+        trace = runner.trace(request.source, tuple(ids["next"][:-1]), record=request.record, edits=())
         if trace.meta.get("ids") != ids:  # it was cut off
             return None
         return replace(trace, meta={**trace.meta, **known.meta})  # what was not recorded before has names of its own
-
-    def _runner(self, model: Any, kind: Kind = "ordinary") -> Any:
-        """Return what runs the model's forward passes: the workers, or the model itself."""
-        return (self.long_runner if kind == "long" else None) or self._workers or model
-
-    def _kind(self, model: Any, texts: tuple[str | None, ...], times: int = 1) -> Kind:
-        """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
-        tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
-        return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
 
     def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
         """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
@@ -244,11 +251,7 @@ class Workbench:
         settings["edits"] = tuple(edits)
         key = (source, "decoded", *sorted(settings.items()))
         times = max(settings.get("beam_size", 1), len(edits))
-
-        def make(runner: Any) -> "Decoding":
-            return runner.translate(source, **settings)  # type: ignore[no-any-return]
-
-        return self._cached(key, (source, None), make, times=times)
+        return self._result(key, (source, None), partial(_run_decoding, source, settings), times=times)
 
     def measured(
         self,
@@ -276,41 +279,38 @@ class Workbench:
             checks.check_text(target, SECOND_BOX[self.kind])
         elif self._lends_target is not None:
             target = self._lends_target(source)
-        model = self.loaded(source, target)
-
-        heard = [0.0]
-
-        def hear(done: int, total: int) -> None:
-            heard[0] = done / max(1, total)
-
-        def make(runner: Any) -> _Measured:
-            work = partial(_analyse, analysis, source, target, settings)
-            with heard_by(hear):
-                value = runner.analyse(work) if isinstance(runner, Named) else work(model)
-            return _Measured(value, len(pickle.dumps(value)))
-
+        progress = Progress()
+        work = partial(_analyse, analysis, source, target, settings)
         key = (analysis.__qualname__, source, target, *sorted(settings.items()))
-        return self._cached(key, (source, target), make, kind="long", look=lambda: on_progress(heard[0])).value
+        compute = partial(_run_analysis, work, self.loaded(source, target), progress)
+
+        def look() -> None:
+            on_progress(progress.share)
+
+        return self._result(key, (source, target), compute, kind="long", look=look).value
 
     @enough_memory()
-    def _cached(
+    def _result(
         self,
         key: Hashable,
-        texts: tuple[str, str | None],
-        make: Callable[[Any], _Result],
+        texts: _Texts,
+        compute: "Callable[[_Runner], _Result]",
         *,
         times: int = 1,
         kind: Kind | None = None,
         look: Callable[[], object] = lambda: None,
     ) -> _Result:
-        """Return a result from the cache, or else compute and cache it. All forward passes are started here."""
+        """Return a result from the cache, or else compute and cache it. All that a page waits for is started here.
+
+        ``times``: number of beams or of changes; ``look``: called repeatedly while the page waits.
+        """
         result: _Result | None = self._kept(key)
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
         model = self.loaded(*texts)
         kind = kind or self._kind(model, texts, max(1, times))
-        work = partial(self._make, key, partial(make, self._runner(model, kind)))
+        work = partial(self._once, key, partial(compute, self._runner(model, kind)))
         with aside(), ADMISSION.notice() as on_wait:
 
             def wait(before: int | None) -> None:
@@ -319,15 +319,25 @@ class Workbench:
 
             return ADMISSION.run((id(self), key), work, on_wait=wait, session=own_session(), kind=kind)
 
-    def _make(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
-        result: _Result | None = self._kept(key)  # set if another visitor was a moment earlier
+    def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> Kind:
+        """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
+        tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
+        return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
+
+    def _runner(self, model: "TracedModel", kind: Kind = "ordinary") -> "_Runner":
+        """Return what runs the model's forward passes: the workers, or the model itself."""
+        return (self.long_runner if kind == "long" else None) or self._workers or model
+
+    def _once(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Compute and cache a result, unless another visitor was a moment earlier."""
+        result: _Result | None = self._kept(key)
         if result is None:
-            result = make()
+            result = compute()
             self._keep(key, result)
         return result
 
     @enough_memory()
-    def loaded(self, source: str | None = None, target: str | None = None) -> Any:
+    def loaded(self, source: str | None = None, target: str | None = None) -> "TracedModel":
         """Wait for the model and return it, after checking the texts of both boxes, if any, against its limits.
 
         Raises:
@@ -341,7 +351,8 @@ class Workbench:
             if text is not None:
                 checks.check_tokens(len(model.tokenize(text)), room, box=box)
         if source is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
-            checks.check_tokens(len(model.tokenize(source, target)), room, box=N_("Both boxes together"))
+            tokenize: Callable[..., tuple[str, ...]] = model.tokenize
+            checks.check_tokens(len(tokenize(source, target)), room, box=N_("Both boxes together"))
         return model
 
     @property
@@ -353,13 +364,25 @@ class Workbench:
     def blocks(self) -> "Blocks | None":
         """The model's architecture; until it is loaded, that of its example; None: not known."""
         if self._model is not None and self.is_loaded and self._model.exception() is None:
-            blocks: Blocks | None = self._model.result().info.blocks
-            return blocks
+            return self._model.result().info.blocks
         return self._shipped
 
 
+def _run_decoding(source: str, settings: Mapping[str, Any], runner: _Runner) -> "Decoding":
+    return runner.translate(source, **settings)
+
+
+def _run_analysis(
+    work: "Callable[[TracedModel], Any]", model: "TracedModel", progress: Progress, runner: _Runner
+) -> _Measured:
+    """Run an analysis where the model is; this process's own may be an outline, which computes nothing."""
+    with heard_by(progress):
+        value = runner.analyse(work) if isinstance(runner, RemoteModel) else work(model)
+    return _Measured(value, len(pickle.dumps(value)))
+
+
 def _analyse(
-    analysis: Callable[..., Any], source: str, target: str | None, settings: Mapping[str, Any], model: Any
+    analysis: Callable[..., Any], source: str, target: str | None, settings: Mapping[str, Any], model: "TracedModel"
 ) -> Any:
     return analysis(model, source, target, **settings)
 
@@ -370,7 +393,7 @@ def workbench() -> Workbench:
     send_at_once()  # under plain `streamlit run`
     name = MODEL
 
-    def load() -> Any:
+    def load() -> "TracedModel":
         from visformer.adapters.load import load_to_serve
 
         with discreetly(name):
@@ -393,9 +416,9 @@ def width() -> int | None:
 
 @st.cache_resource(show_spinner=False, max_entries=limits.BENCHES)
 def _other_workbench(name: str) -> Workbench:
-    runner = Named(name)
+    runner = RemoteModel(name)
 
-    def load() -> Any:
+    def load() -> "TracedModel":
         from visformer.adapters.load import outline
 
         if names_untrained(name):
@@ -412,11 +435,11 @@ def _other_workbench(name: str) -> Workbench:
     return bench
 
 
-def _learned(runner: Named, name: str) -> Any:
+def _learned(runner: RemoteModel, name: str) -> "TracedModel":
     """Hand a model that was trained here over to where long computations run; it is trained anew if it is gone."""
     weights = RUNS.weights(name)
     if weights is not None:
-        LONG_WORK.run(receive, name, weights, models=[name])
+        LONG_WORK.run(partial(receive, name, weights), models=[name])
     return runner.outline()
 
 
@@ -456,6 +479,6 @@ def serve_a_room() -> Workbench:
     chosen = settings.PROCESSES()
     if processes := ADMISSION.at_once if chosen is None else chosen:
         LONG_WORK.start()
-        bench.start_workers, bench.long_runner = partial(WorkerPool, MODEL, processes), Named(MODEL)
+        bench.start_workers, bench.long_runner = partial(in_processes, MODEL, processes), RemoteModel(MODEL)
     bench.load()
     return bench

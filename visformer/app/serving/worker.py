@@ -1,12 +1,11 @@
-"""A process that runs the forward passes of one model, one at a time: ``python -m visformer.app.serving.worker NAME``.
+"""What runs in a worker process: it receives calls, computes one at a time, reports how far it is, and answers.
 
-Without a name it runs long computations at low priority (:mod:`visformer.app.serving.long_work`).
-
-:mod:`visformer.app.serving.worker_pool` starts it, writes requests to its stdin and reads responses from its stdout.
+:class:`visformer.app.serving.workers.Workers` starts it, writes calls to its stdin and reads answers from its stdout.
+Itself it imports no more than this, so that it can be limited before any library is there.
 """
 
-import copyreg
 import gc
+import io
 import os
 import pickle
 import signal
@@ -15,85 +14,114 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from types import FrameType
 from typing import IO, Any
 
-import torch
-
-from visformer.adapters.load import load_to_serve
-from visformer.app.serving.stop_signal import STOP, Stopped
 from visformer.errors import VisformerError
+from visformer.system import limits
 from visformer.system.cancellation import Cancellation
 from visformer.system.memory import go_first
 from visformer.system.progress import Listener, heard_by
 
-_EVERY = 0.1  # seconds between two reports
+STOP = getattr(signal, "SIGUSR1", signal.SIGTERM)
+"""The signal that makes a worker give up its computation. Windows has none: there the process ends, and is replaced."""
+
+_EVERY = 0.1  # seconds between two reports, unless a hundredth of the work is done earlier
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
-def serve(name: str | None, requests: IO[bytes], responses: IO[bytes]) -> None:
-    """Load the model, if any, then handle requests until the pipe is closed.
+class Stopped(Exception):
+    """The answer of a process that has given up its computation."""
 
-    A request is a pickle of (method of the model or function, args, kwargs); a response, the first one after loading
-    the model, is a pickle of (whether it failed, the result or the exception). Reports of progress come before it, each
-    a pickle of (None, (runs done, all runs)).
+
+def main() -> None:
+    """Run the worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    go_first()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a library's prints must not get among the answers
+    serve(sys.stdin.buffer, answers)
+
+
+def prepare(nice: int, memory: int | None, hold: Callable[[], object] | None) -> None:
+    """Do what a process does first; arguments: see :class:`visformer.app.serving.workers.Workers`."""
+    if hasattr(os, "nice"):
+        os.nice(nice)
+    if memory is not None:
+        _limit(memory)
+    if hold is not None:
+        hold()
+    gc.collect()
+    gc.freeze()  # otherwise each full garbage collection would traverse torch's objects, for 200 ms
+
+
+def _limit(memory: int) -> None:
+    """Limit this process for good; Windows has none of these limits, macOS none of memory."""
+    with suppress(ImportError):  # Windows
+        import resource
+
+        wanted = {
+            resource.RLIMIT_AS: memory,
+            resource.RLIMIT_CPU: limits.WORK_SECONDS,
+            resource.RLIMIT_CORE: 0,  # nothing of a visitor's is written to a disk
+        }
+        for kind, most in wanted.items():
+            with suppress(ValueError, OSError):  # another one may be lower already
+                resource.setrlimit(kind, (most, most))
+
+
+def serve(calls: IO[bytes], answers: IO[bytes]) -> None:
+    """Compute calls until their pipe is closed.
+
+    A call is a pickle of a function without arguments; an answer is one of (whether it failed, the result or the
+    exception). Reports of progress come before it, each a pickle of (None, (runs done, all runs)).
     """
-    model: Any = None
     is_computing = False
 
     def stop(_signal: int, frame: FrameType | None) -> None:
         if is_computing and not _is_importing(frame):
             raise Stopped
 
-    def compute(make: Callable[[], Any]) -> Any:
+    def compute(call: Callable[[], object]) -> object:
         nonlocal is_computing
         is_computing = True
         try:
-            with Cancellation().current(), heard_by(_reporter(responses)):
-                return make()
+            with Cancellation().current(), heard_by(_reporter(answers)):
+                return call()
         finally:
             is_computing = False
 
-    def respond(make: Callable[[], Any]) -> None:
-        try:
-            # Pickled before anything is sent, since this may fail, too.
-            message = pickle.dumps((False, compute(make)), pickle.HIGHEST_PROTOCOL)
-        except BrokenPipeError:  # the server has ended
-            raise
-        except Exception as error:
-            if not isinstance(error, VisformerError | Stopped):
-                # Without the message, which may quote a sentence. The server's log has only its own side's traceback.
-                place = "".join(traceback.format_tb(error.__traceback__))
-                print(f"Traceback (most recent call last):\n{place}{type(error).__name__}", file=sys.stderr, flush=True)
-            message = pickle.dumps((True, _portable(error)), pickle.HIGHEST_PROTOCOL)
-        responses.write(message)
-        responses.flush()
-
-    def load() -> None:
-        nonlocal model
-        model = load_to_serve(name) if name is not None else ()
-
     signal.signal(STOP, stop)
-    respond(load)
-    gc.collect()
-    gc.freeze()  # otherwise each full garbage collection would traverse torch's objects, for 200 ms
-    with suppress(EOFError, OSError):
-        while model is not None:
-            what, args, kwargs = pickle.load(requests)
-            respond(partial(getattr(model, what) if isinstance(what, str) else what, *args, **kwargs))
+    with suppress(EOFError, OSError):  # the server has ended
+        while True:
+            call = pickle.load(calls)
+            try:
+                # Pickled before anything is sent, since this may fail, too.
+                answer = _pickled((False, compute(call)))
+            except BrokenPipeError:
+                raise
+            except Exception as error:
+                if not isinstance(error, VisformerError | Stopped):
+                    # Without the message, which may quote a sentence. The server's log has only its own traceback.
+                    place = "".join(traceback.format_tb(error.__traceback__))
+                    said = f"Traceback (most recent call last):\n{place}{type(error).__name__}"
+                    print(said, file=sys.stderr, flush=True)
+                answer = _pickled((True, _portable(error)))
+            answers.write(answer)
+            answers.flush()
 
 
-def _reporter(responses: IO[bytes]) -> Listener:
-    """Return what writes reports of progress, a few a second; the signal cuts none, a buffer keeps what it has left."""
-    told = 0.0
+def _reporter(answers: IO[bytes]) -> Listener:
+    """Return what writes reports of progress; the signal cuts none, a buffer keeps what it has left."""
+    told, told_at = 0, 0.0
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > _EVERY:
-            told = time.monotonic()
-            responses.write(pickle.dumps((None, (done, total)), pickle.HIGHEST_PROTOCOL))
-            responses.flush()
+        nonlocal told, told_at
+        now = time.monotonic()
+        if now - told_at > _EVERY or done - told > total / 100:
+            told, told_at = done, now
+            answers.write(_pickled((None, (done, total))))
+            answers.flush()
 
     return tell
 
@@ -105,6 +133,22 @@ def _is_importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
+class _Pickler(pickle.Pickler):
+    """Pickles tensors as arrays: torch would use its file format, with the whole storage that each is a view of."""
+
+    def reducer_override(self, value: Any) -> Any:
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            return torch.from_numpy, (value.numpy(),)
+        return NotImplemented
+
+
+def _pickled(message: tuple[bool | None, object]) -> bytes:
+    written = io.BytesIO()
+    _Pickler(written, pickle.HIGHEST_PROTOCOL).dump(message)
+    return written.getvalue()
+
+
 def _portable(error: Exception) -> Exception:
     """Return the error, or one with the same message if it cannot be pickled."""
     try:
@@ -112,21 +156,3 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
-
-
-def main() -> None:
-    """Run the worker process."""
-    # torch would pickle a tensor in its file format, and with the whole storage that it is a view of.
-    copyreg.pickle(torch.Tensor, lambda tensor: (torch.from_numpy, (tensor.numpy(),)))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
-    go_first()
-    responses = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a library's prints must not get among the responses
-    name = sys.argv[1] if len(sys.argv) > 1 else None
-    if name is None and hasattr(os, "nice"):  # pages and ordinary sentences go first
-        os.nice(19)
-    serve(name, sys.stdin.buffer, responses)
-
-
-if __name__ == "__main__":
-    main()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from visformer.adapters.bundled import BUNDLED
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label, offered, require_allowed
+from visformer.app.serving.workers import confined
 from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, DataError, VisformerError
 from visformer.system import settings
-from visformer.system.confined import confined
 from visformer.system.files import called
 from visformer.system.kept import KEPT
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from visformer.adapters.history import figures_of, model_of, moment_name
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.long_work import LONG_WORK, history_file
 from visformer.app.serving.models import MODEL, label
+from visformer.app.serving.remote_models import LONG_WORK, history_file
 from visformer.app.session import boxes, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot

@@ -11,15 +11,15 @@ import streamlit as st
 
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.capacity import aside
-from visformer.app.serving.long_work import Named
 from visformer.app.serving.models import MODEL
+from visformer.app.serving.remote_models import RemoteModel
 from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls
 from visformer.errors import DeadlineError, VisformerError
-from visformer.system.progress import heard_by
+from visformer.system.progress import Progress, heard_by
 
 Step = tuple[str, Callable[[Any], Any]]
 """What is computed, in the visitor's language, and a function of the model that can be pickled; it calls
@@ -65,18 +65,15 @@ def _run(steps: Sequence[Step], key: str) -> list[Any]:
         bar = st.progress(0.0, plain(steps[0][0]))
         st.button(_("Cancel"), key=f"{key}_cancel")
     for i, (said, work) in enumerate(steps):
-        heard: list[float] = [0.0]
+        progress = Progress()
 
-        def hear(done: int, total: int, heard: list[float] = heard) -> None:
-            heard[0] = done / max(1, total)
-
-        def look(before: int | None, i: int = i, said: str = said, heard: list[float] = heard) -> None:
+        def look(before: int | None, i: int = i, said: str = said, progress: Progress = progress) -> None:
             text = plain(said) if before is None else _("In the queue: {n} ahead of you.").format(n=before)
-            bar.progress((i + heard[0]) / len(steps), text)  # raises once the visitor has done something else
+            bar.progress((i + progress.share) / len(steps), text)  # raises once the visitor has done something else
 
-        def compute(work: Callable[[Any], Any] = work, hear: Callable[[int, int], None] = hear) -> Any:
-            with heard_by(hear):
-                return Named(name).analyse(work)
+        def compute(work: Callable[[Any], Any] = work, progress: Progress = progress) -> Any:
+            with heard_by(progress):
+                return RemoteModel(name).analyse(work)
 
         look(None)
         session = own_session()

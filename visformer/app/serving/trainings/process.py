@@ -1,4 +1,4 @@
-"""What the process of the trainings does, called through :class:`visformer.app.serving.worker_pool.WorkerPool`."""
+"""What the process of the trainings does, called through :class:`visformer.app.serving.workers.Workers`."""
 
 import time
 from collections.abc import Sequence

@@ -18,13 +18,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from visformer.adapters.learning.moment import Moment, Sight
 from visformer.adapters.learning.recipe import Recipe
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.trainings import process
-from visformer.app.serving.worker_pool import WorkerPool
+from visformer.app.serving.workers import Workers
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.system import limits
 
@@ -42,7 +42,9 @@ _PACED = 0.2
 _PATIENCE = 20.0
 """Seconds after which a run that nobody watches pauses."""
 
-Call = Callable[..., Any]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 _NUMBERS = itertools.count(1)
 
 
@@ -93,25 +95,25 @@ class Run:
 class Runs:
     """The runs of this process, by who watches them."""
 
-    def __init__(self, start: "Callable[[], WorkerPool]") -> None:
+    def __init__(self, start: Callable[[], Workers]) -> None:
         """Have none; ``start`` starts the process that trains."""
         self._start = start
         self._runs: OrderedDict[str, Run] = OrderedDict()  # used longest ago first
-        self._pool: Future[WorkerPool] | None = None
+        self._process: Future[Workers] | None = None
         self._lock = threading.Lock()
         self._starting = ThreadPoolExecutor(1, "trainings")
 
     def prepare(self) -> None:
         """Start the process in the background, unless that has begun: it takes seconds."""
         with self._lock:
-            if self._pool is None or (self._pool.done() and self._pool.exception()):
-                self._pool = self._starting.submit(self._start)
+            if self._process is None or (self._process.done() and self._process.exception()):
+                self._process = self._starting.submit(self._start)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The id of the process; empty if there is none."""
-        pool = self._pool
-        return pool.result().pids if pool is not None and pool.done() and not pool.exception() else ()
+        started = self._process
+        return started.result().pids if started is not None and started.done() and not started.exception() else ()
 
     def of(self, owner: str, recipes: Sequence[Recipe]) -> Run | None:
         """Return the run of a room or a visitor, if it is of these recipes; it counts as watched."""
@@ -234,14 +236,13 @@ class Runs:
 
     def _drive(self, run: Run) -> None:
         """Train a run until it is over; in a thread of its own."""
-        call: Call = partial(self._call, run)
         try:
-            run.sights, first = call(process.begin, run.name, run.recipes)
-            run.moments = tuple(first)
+            sights, first = self._call(run, process.begin, run.name, run.recipes)
+            run.sights, run.moments = tuple(sights), tuple(first)
             if run.state == "waiting":
                 run.state = "playing"
             while run.state != "over":
-                self._take_steps(run, call)
+                self._take_steps(run)
         except VisformerError as problem:
             run.problem, run.state = problem, "failed"
         except Exception as problem:  # whoever watches needs a sentence
@@ -250,12 +251,12 @@ class Runs:
             run.problem, run.state = VisformerError(said, kind=type(problem).__name__), "failed"
         finally:
             with suppress(VisformerError, RuntimeError):  # its process was killed, or the server stops
-                call(process.forget, run.name)
+                self._call(run, process.forget, run.name)
 
-    def _take_steps(self, run: Run, call: Call) -> None:
+    def _take_steps(self, run: Run) -> None:
         if run.state == "paused" and not run.wanted:
             if run.step not in run.weights:
-                run.weights = {run.step: call(process.weights, run.name)}
+                run.weights = {run.step: self._call(run, process.weights, run.name)}
             run.has_turned.wait()
             run.has_turned.clear()
             return
@@ -266,32 +267,25 @@ class Runs:
         steps = run.wanted or (round(run.speed * _PACED) if run.speed else 10**6)
         run.wanted = 0
         try:
-            found = call(process.advance, run.name, _SLICE, steps)
+            found = self._call(run, process.advance, run.name, _SLICE, steps)
         except BusyError:  # the visitor has as many computations waiting as one may have
             time.sleep(_SLICE)
             return
         for seen, more in zip(run.moments, found, strict=True):
             seen.extend(more)
         if run.step >= run.recipes[0].about.steps:
-            run.weights = {run.step: call(process.weights, run.name)}
+            run.weights = {run.step: self._call(run, process.weights, run.name)}
             run.state = "over"
         elif run.speed and run.state == "playing":
             time.sleep(max(0.0, steps / run.speed - (time.monotonic() - begun)))
 
-    def _call(self, run: Run, what: Callable[..., Any], *given: Any) -> Any:
+    def _call(self, run: Run, what: Callable[_P, _R], *given: _P.args, **named: _P.kwargs) -> _R:
         """Call a function in the process when it is this run's turn."""
-        assert self._pool is not None
-        pool = self._pool.result()
-        work = partial(pool.call, what, *given)
+        assert self._process is not None
+        work = partial(self._process.result().call, what, *given, **named)
         # A key of its own: no two slices are the same computation.
         return ADMISSION.run(object(), work, on_wait=lambda _: None, session=run.session, kind="training")
 
 
-def _started() -> WorkerPool:
-    pool = WorkerPool(None, 1)
-    pool.call(process.prepare)
-    return pool
-
-
-RUNS = Runs(_started)
+RUNS = Runs(partial(Workers, process.prepare, nice=19))
 """The only ones in this process."""

@@ -1,4 +1,4 @@
-"""The pool of worker processes: equal results, errors, and processes that are killed, stopped or cancelled."""
+"""Worker processes: equal results, errors, and processes that are killed, stopped or cancelled."""
 
 import io
 import os
@@ -6,9 +6,10 @@ import pickle
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -17,17 +18,17 @@ import pytest
 import torch
 
 import visformer as vf
+from tests.app.serving.support import call_and_cancel
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.waiting import until
-from visformer.app.serving import models, worker
+from visformer.app.serving import models, worker, workers
 from visformer.app.serving.admission import Admission
-from visformer.app.serving.stop_signal import Stopped
-from visformer.app.serving.worker_pool import WorkerPool
+from visformer.app.serving.remote_models import in_processes
+from visformer.app.serving.worker import Stopped
 from visformer.edits import Silence
 from visformer.errors import CheckpointError, DeadlineError, ShortageError, TextError
 from visformer.model.checkpoints import save_checkpoint
 from visformer.system import cancellation, limits
-from visformer.system.cancellation import CURRENT, Cancellation
 
 SENTENCES = ("I see a cat.", "The dog is red.", "我看见一只猫。")
 
@@ -47,23 +48,23 @@ def here(folder):
 @pytest.fixture(scope="module")
 def pool(folder):
     """A process with torch and a small model; no test ends it, as the next takes seconds to start."""
-    pool = WorkerPool(str(folder), 1)
-    yield pool
-    pool.close()
+    remote = in_processes(str(folder), 1)
+    yield remote
+    remote._workers.close()
 
 
 @pytest.fixture
 def light_pool(without_torch):
-    """Start a pool whose processes are there at once."""
+    """Start processes with a model that is there at once."""
     started = []
 
     def start(name="light", processes=1):
-        started.append(WorkerPool(name, processes))
+        started.append(in_processes(name, processes))
         return started[-1]
 
     yield start
-    for pool in started:
-        pool.close()
+    for remote in started:
+        remote._workers.close()
 
 
 def is_running(pid):
@@ -133,7 +134,7 @@ def test_a_process_killed_while_it_computes_is_an_error_and_is_replaced(light_po
     pool, begun = light_pool(processes=2), tmp_path / "begun"
     before = pool.pids
     with ThreadPoolExecutor(1) as thread:
-        request = thread.submit(pool.call, exec, f"open({str(begun)!r}, 'w'); import time; time.sleep(60)")
+        request = thread.submit(pool._workers.call, exec, f"open({str(begun)!r}, 'w'); import time; time.sleep(60)")
         until(begun.exists)
         for pid in before:
             os.kill(pid, signal.SIGKILL)
@@ -173,7 +174,7 @@ def test_weights_that_have_disappeared_are_named_without_their_path(light_pool, 
     assert_works(pool)
     os.kill(pool.pids[0], signal.SIGKILL)
     until(lambda: not is_running(pool.pids[0]))
-    for load in (partial(pool.trace, SENTENCES[1]), partial(WorkerPool, str(own), 1)):
+    for load in (partial(pool.trace, SENTENCES[1]), partial(in_processes, str(own), 1)):
         with pytest.raises(CheckpointError, match=r"^own/model\.safetensors cannot be read"):
             load()
     aside.rename(own / aside.name)
@@ -207,28 +208,11 @@ def test_a_pool_that_cannot_be_filled_leaves_no_process(light_pool, monkeypatch)
     assert started[0].stdout.closed
 
 
-def call_and_cancel(pool, *request, has_begun=lambda: True, **named):
-    """Call a pool, and cancel the call, once it has begun, again and again until it ends."""
-    work = Cancellation()
-
-    def call():
-        CURRENT.set(work)
-        return pool.call(*request, **named)
-
-    with ThreadPoolExecutor(1) as thread:
-        called = thread.submit(call)
-        until(has_begun)
-        while not called.done():
-            work.cancel(DeadlineError("ended"))
-            wait([called], 0.02)
-    return called.result()
-
-
 def test_a_process_stops_cancelled_work_and_computes_the_next(pool, monkeypatch):
     monkeypatch.setattr(limits, "GRACE_SECONDS", 100)
     before = pool.pids
     with pytest.raises(Stopped):  # it would take far longer than any test waits
-        call_and_cancel(pool, "translate", SENTENCES[0], beam_size=200, max_new_tokens=480)
+        call_and_cancel(partial(pool.translate, SENTENCES[0], beam_size=200, max_new_tokens=480))
     assert_works(pool)
     assert pool.pids == before, "it was not replaced"
 
@@ -241,7 +225,7 @@ def test_a_process_that_does_not_stop_its_work_is_replaced(light_pool, monkeypat
         os.kill(pid, signal.SIGSTOP)
     for _ in before:
         with pytest.raises(ShortageError):
-            call_and_cancel(pool, "translate")
+            call_and_cancel(partial(pool.translate, SENTENCES[0]))
     for _ in before:
         assert_works(pool)
     assert not set(before) & set(pool.pids)
@@ -258,17 +242,17 @@ def test_a_process_is_not_stopped_while_it_imports_a_module(light_pool, tmp_path
         "time.sleep(0.2)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    pool = light_pool(None)
+    pool = light_pool()._workers
     before = pool.pids
     with pytest.raises(Stopped):
-        call_and_cancel(pool, exec, "import imported_once, time; time.sleep(60)", has_begun=begun.exists)
+        call_and_cancel(partial(pool.call, exec, "import imported_once, time; time.sleep(60)"), begun.exists)
     assert pool.call(eval, "__import__('imported_once').time.monotonic()") > 0
     assert pool.pids == before
 
 
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="tells who is suspended")
 def test_a_suspended_process_is_replaced_and_keeps_nobody_waiting(light_pool):
-    pool, admission = light_pool(None), Admission(at_once=1)
+    pool, admission = light_pool()._workers, Admission(at_once=1)
     before = pool.pids
     os.kill(before[0], signal.SIGSTOP)
     with pytest.raises(ShortageError):
@@ -280,19 +264,18 @@ def test_a_suspended_process_is_replaced_and_keeps_nobody_waiting(light_pool):
 @pytest.mark.full
 def test_a_model_that_cannot_be_loaded_is_an_error_at_the_start(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere"):
-        WorkerPool(str(tmp_path / "nowhere"), 1)
+        in_processes(str(tmp_path / "nowhere"), 1)
 
 
-@pytest.mark.usefixtures("without_torch")
 def test_a_process_exits_when_its_pipe_is_closed():
-    command = [sys.executable, "-m", "visformer.app.serving.worker", "light"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
-        assert pickle.load(process.stdout) == (False, None)
-        process.send_signal(signal.SIGINT)  # Ctrl-C in the server's terminal reaches it too
-        pickle.dump(("tokenize", ("I",), {}), process.stdin)
-        process.stdin.flush()
-        assert pickle.load(process.stdout) == (False, ["I"])
+    with subprocess.Popen(workers._COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
+        for signalled in (False, True):
+            if signalled:
+                process.send_signal(signal.SIGINT)  # Ctrl-C in the server's terminal reaches it too
+            pickle.dump(partial(str, 7), process.stdin)
+            process.stdin.flush()
+            assert pickle.load(process.stdout) == (False, "7")
         process.stdin.close()
         assert process.wait(timeout=60) == 0
 
@@ -304,38 +287,46 @@ class CannotBeUnpickled(Exception):
         super().__init__(one + two)
 
 
-class Model:
-    def fail(self, message):
-        raise CannotBeUnpickled(message, "!")
-
-    def return_a_queue(self):
-        return SimpleQueue()
-
-    def compute_forever(self):
-        while True:
-            cancellation.check()
+def fail(message):
+    raise CannotBeUnpickled(message, "!")
 
 
-def responses(monkeypatch, *requests):
-    """Return what a worker with this model responds."""
-    monkeypatch.setattr(worker, "load_to_serve", lambda name: Model())
-    sent, received = b"".join(pickle.dumps((method, given, {})) for method, *given in requests), io.BytesIO()
-    worker.serve("any", io.BytesIO(sent), received)
+def compute_forever():
+    while True:
+        cancellation.check()
+
+
+def answers(*calls):
+    """Return what a worker answers."""
+    received = io.BytesIO()
+    worker.serve(io.BytesIO(b"".join(map(pickle.dumps, calls))), received)
     received.seek(0)
-    assert pickle.load(received) == (False, None)
-    return [pickle.load(received) for _ in requests]
+    return [pickle.load(received) for _ in calls]
 
 
 def test_a_process_ends_what_computes_for_too_long(monkeypatch):
     monkeypatch.setattr(limits, "WORK_SECONDS", 0.02)
-    (has_failed, error), _ = responses(monkeypatch, ["compute_forever"], ["return_a_queue"])  # it goes on with the next
+    (has_failed, error), following = answers(compute_forever, SimpleQueue, int)[::2]
     assert has_failed and isinstance(error, DeadlineError)
+    assert following == (False, 0), "it goes on with the next"
 
 
-def test_what_cannot_be_unpickled_arrives_as_a_message_that_is_not_logged(monkeypatch, capfd):
-    (failed, error), (also_failed, other) = responses(monkeypatch, ["fail", "secret"], ["return_a_queue"])
+def test_what_cannot_be_unpickled_arrives_as_a_message_that_is_not_logged(capfd):
+    (failed, error), (also_failed, other) = answers(partial(fail, "secret"), SimpleQueue)
     assert failed and also_failed
     assert "CannotBeUnpickled: secret!" in str(error) and "cannot pickle" in str(other)
     logged = capfd.readouterr().err
     assert "raise CannotBeUnpickled" in logged
     assert "secret" not in logged
+
+
+def test_reports_are_few_and_miss_no_hundredth():
+    received = io.BytesIO()
+    tell = worker._reporter(received)
+    for done in range(1, 10_001):
+        tell(done, 10_000)
+    received.seek(0)
+    told = []
+    while received.tell() < len(received.getvalue()):
+        told.append(pickle.load(received)[1][0])
+    assert 90 < len(told) < 200 and max(after - before for before, after in pairwise([0, *told])) <= 101

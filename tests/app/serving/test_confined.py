@@ -2,17 +2,17 @@
 
 import os
 import resource
-import threading
 import time
+from functools import partial
 
 import pytest
 
-from visformer.errors import BusyError, DataError, TextError
+from tests.app.serving.support import call_and_cancel
+from visformer.app.serving.workers import confined
+from visformer.errors import DataError, TextError
 from visformer.system import limits
-from visformer.system.cancellation import Cancellation
-from visformer.system.confined import confined
 
-ENDED = "mine.zip cannot be read with 800 MB of memory in 30 seconds: open a smaller file"
+TOO_MUCH = "mine.zip cannot be read with 800 MB of memory in 30 seconds: open a smaller file"
 
 
 def refuse(text):
@@ -31,7 +31,7 @@ def test_a_call_returns_or_raises_as_it_would_here():
     ids=["memory", "abort", "exit", "a fault of ours", "a result that cannot be sent"],
 )
 def test_a_process_that_ends_gets_a_sentence(call, capfd):
-    with pytest.raises(DataError, match=ENDED):
+    with pytest.raises(DataError, match=TOO_MUCH):
         confined("mine.zip", *call)
     assert "no number" not in capfd.readouterr().err, "the server's log quotes no file"
 
@@ -43,9 +43,5 @@ def test_its_limits_are_set_for_good(kind, most):
 
 
 def test_it_ends_once_nobody_waits_for_it():
-    cancellation = Cancellation()
-    timer = threading.Timer(0.5, cancellation.cancel, [BusyError("nobody")])
-    timer.start()
-    with cancellation.current(), pytest.raises(DataError):
-        confined("mine.zip", time.sleep, 600)
-    assert cancellation.reason is not None, "it was not there for long"
+    with pytest.raises(DataError):
+        call_and_cancel(partial(confined, "mine.zip", time.sleep, 600))

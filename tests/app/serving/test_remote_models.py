@@ -13,8 +13,8 @@ from tests.support import tiny_translator
 from visformer.adapters.load import nbytes_of, outline
 from visformer.analysis.effects.head_effects import head_effects
 from visformer.app.lessons import handout
-from visformer.app.serving import long_work, workbench
-from visformer.app.serving.long_work import LongWork, Named
+from visformer.app.serving import remote_models, workbench
+from visformer.app.serving.remote_models import LongWork, RemoteModel
 from visformer.app.session.url_state import State
 from visformer.errors import BudgetError, TextError
 from visformer.export.formats import FORMATS, Options, file_of
@@ -32,8 +32,8 @@ SMALL = "untrained-16x2-enc1-dec1-ff32"
 def models(monkeypatch):
     """The models of this process, none at first."""
     there = {}
-    monkeypatch.setattr(long_work, "_MODELS", there)
-    monkeypatch.setattr(long_work, "KEPT", Kept(lambda: limits.KEPT_BYTES))
+    monkeypatch.setattr(remote_models, "_MODELS", there)
+    monkeypatch.setattr(remote_models, "KEPT", Kept(lambda: limits.KEPT_BYTES))
     return there
 
 
@@ -43,10 +43,10 @@ def process():
     work = LongWork()
     work.start()
     for name in (SMALL, f"{SMALL}-pre-learned"):
-        work.run(nbytes_of, name)  # from its outline
-    work.has_compiler = work.run(eval, "'torch._dynamo' in __import__('sys').modules")
+        work.run(partial(nbytes_of, name))  # from its outline
+    work.has_compiler = work.run(partial(eval, "'torch._dynamo' in __import__('sys').modules"))
     yield work
-    work._pool.close()
+    work._workers.close()
 
 
 def size_of(model):
@@ -54,16 +54,16 @@ def size_of(model):
 
 
 def test_many_seeds_of_a_model_take_no_more_memory_than_the_limit(models):
-    most = long_work.KEPT.most = lambda: 3 * nbytes_of(SMALL)
+    most = remote_models.KEPT.most = lambda: 3 * nbytes_of(SMALL)
     for seed in range(1, 9):
-        Named(f"{SMALL}-seed{seed}").trace("I like it.", "我")
+        RemoteModel(f"{SMALL}-seed{seed}").trace("I like it.", "我")
         assert sum(map(size_of, models.values())) <= most()
     assert [*models] == [f"{SMALL}-seed{seed}" for seed in (6, 7, 8)]
     before = models[f"{SMALL}-seed6"]
-    Named(f"{SMALL}-seed6").trace("I like it.", "我")
+    RemoteModel(f"{SMALL}-seed6").trace("I like it.", "我")
     assert models[f"{SMALL}-seed6"] is before, "not made anew"
-    long_work.KEPT.put("a file", b"", nbytes_of(SMALL))
-    long_work.LONG_WORK.run(int)
+    remote_models.KEPT.put("a file", b"", nbytes_of(SMALL))
+    remote_models.LONG_WORK.run(int)
     assert {*models} == {f"{SMALL}-seed{seed}" for seed in (8, 6)}, "a file makes room for itself in the same way"
 
 
@@ -74,28 +74,28 @@ def test_the_size_of_a_model_is_known_before_it_is_loaded():
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(models, monkeypatch):
-    long_work.KEPT.most = lambda: nbytes_of(SMALL) - 1
+    remote_models.KEPT.most = lambda: nbytes_of(SMALL) - 1
     monkeypatch.setattr("visformer.adapters.load.load_to_serve", lambda name: pytest.fail("it was loaded"))
     with pytest.raises(BudgetError, match=r"are free for it.*VISFORMER_MEMORY"):
-        Named(SMALL).trace("I like it.", "我")
+        RemoteModel(SMALL).trace("I like it.", "我")
 
 
 def test_a_model_in_use_makes_no_room(models):
-    long_work.KEPT.most = lambda: nbytes_of(SMALL)
+    remote_models.KEPT.most = lambda: nbytes_of(SMALL)
     begun, go_on = threading.Event(), threading.Event()
 
     def work():
         begun.set()
         go_on.wait(60)
 
-    thread = threading.Thread(target=long_work.LONG_WORK.run, args=(work,), kwargs={"models": [SMALL]})
+    thread = threading.Thread(target=remote_models.LONG_WORK.run, args=(work,), kwargs={"models": [SMALL]})
     thread.start()
     assert begun.wait(60)
     with pytest.raises(BudgetError):
-        Named(f"{SMALL}-seed7").trace("I like it.", "我")
+        RemoteModel(f"{SMALL}-seed7").trace("I like it.", "我")
     go_on.set()
     thread.join()
-    assert Named(f"{SMALL}-seed7").trace("I like it.", "我").tokens
+    assert RemoteModel(f"{SMALL}-seed7").trace("I like it.", "我").tokens
 
 
 def test_a_lesson_names_its_models():
@@ -132,7 +132,7 @@ def test_a_model_in_a_folder_is_loaded_where_long_work_is_done(process, models, 
     model = tiny_translator()
     save_checkpoint(tmp_path, model.module, model.tokenizer)
     monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path))
-    monkeypatch.setattr(long_work, "LONG_WORK", process)
+    monkeypatch.setattr(remote_models, "LONG_WORK", process)
     monkeypatch.setattr("visformer.adapters.load.load_to_serve", lambda name: pytest.fail("it was loaded here"))
     bench = workbench.workbench_of(str(tmp_path))
     there = bench.loaded("I went")
@@ -145,12 +145,12 @@ def test_a_model_in_a_folder_is_loaded_where_long_work_is_done(process, models, 
 def test_the_process_has_a_low_priority_and_computes_the_same(process, monkeypatch):
     if hasattr(os, "getpriority"):
         assert os.getpriority(os.PRIO_PROCESS, process.pids[0]) == 19
-    monkeypatch.setattr(long_work, "LONG_WORK", process)
-    trace, expected = Named(SMALL).trace("I like it.", "我"), vf.load(SMALL).trace("I like it.", "我")
+    monkeypatch.setattr(remote_models, "LONG_WORK", process)
+    trace, expected = RemoteModel(SMALL).trace("I like it.", "我"), vf.load(SMALL).trace("I like it.", "我")
     assert trace.tokens == expected.tokens
     for name in expected:
         np.testing.assert_array_equal(trace[name].value, expected[name].value)
-    assert Named("en-zh").translate("I like it.").text == vf.load("en-zh").translate("I like it.").text
+    assert RemoteModel("en-zh").translate("I like it.").text == vf.load("en-zh").translate("I like it.").text
 
 
 def test_the_process_makes_the_same_files(process):
@@ -169,17 +169,17 @@ def test_the_process_makes_the_same_files(process):
 @pytest.mark.usefixtures("models")
 def test_sentences_of_a_lesson_have_the_limits_of_a_page():
     with pytest.raises(TextError, match="tokens; at most"):
-        long_work.Limited("en-zh").trace("a b " * 200, None)
+        handout.Limited("en-zh").trace("a b " * 200, None)
     with pytest.raises(TextError, match="characters; at most"):
-        long_work.Limited("en-zh").translate("a" * 1001)
+        handout.Limited("en-zh").translate("a" * 1001)
 
 
 def test_a_process_tells_how_far_it_is(process, models):
     heard = []
     work = partial(head_effects, sentences=["I like it.", "You went."], method="zero", progress=report)
     with heard_by(lambda *told: heard.append(told)):
-        table = process.run(long_work._analyse, SMALL, work, models=[SMALL])
+        table = process.run(partial(remote_models._with_model, SMALL, work), models=[SMALL])
     assert heard and heard == sorted(heard) and {total for _, total in heard} == {2 * (len(table) + 1)}
     assert table["effect"].tolist() == pytest.approx(work(vf.load(SMALL))["effect"].tolist(), abs=1e-5)
-    silent = process.run(long_work._analyse, SMALL, work, models=[SMALL])
+    silent = process.run(partial(remote_models._with_model, SMALL, work), models=[SMALL])
     assert silent.equals(table), "nobody has to listen"

@@ -1,0 +1,172 @@
+"""Models in worker processes, by name: those for sentences hold one, that for long work as many as there is room for.
+
+Functions and arguments must be picklable, and models are passed by name, so that waiting work holds no model. Without
+processes (app.py), all of this runs in the server's own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from visformer.app.serving.models import discreetly
+from visformer.app.serving.workers import Workers
+from visformer.system.kept import KEPT
+
+if TYPE_CHECKING:  # torch
+    from visformer.adapters.base import TracedModel
+    from visformer.adapters.ids import Text
+    from visformer.edits import Edit
+    from visformer.model.decoding import Decoding
+    from visformer.trace import Trace
+
+_R = TypeVar("_R")
+
+
+class RemoteModel:
+    """A model by its name, loaded where its calls run: in processes for sentences, or where long work is done."""
+
+    def __init__(self, name: str, workers: Workers | None = None) -> None:
+        """Use a model; ``workers``: processes that hold it, see :func:`in_processes`; None: that for long work."""
+        self._name, self._workers = name, workers
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Ids of processes of its own."""
+        return self._workers.pids if self._workers is not None else ()
+
+    def trace(
+        self,
+        source: str,
+        target: "Text | None" = None,
+        *,
+        pair: "Text | None" = None,
+        record: Sequence[str] = ("*.pattern",),
+        edits: "Sequence[Edit]" = (),
+    ) -> "Trace":
+        """See :meth:`visformer.adapters.base.TracedModel.trace`."""
+        return self.analyse(partial(_trace, source=source, target=target, pair=pair, record=record, edits=edits))
+
+    def translate(self, source: str, **settings: Any) -> "Decoding":
+        """See :meth:`visformer.adapters.base.TracedModel.translate`."""
+        return self.analyse(partial(_translate, source=source, **settings))
+
+    def outline(self) -> "TracedModel":
+        """See :meth:`visformer.adapters.base.TracedModel.outline`."""
+        return self.analyse(_outline)
+
+    def analyse(self, work: "Callable[[TracedModel], _R]") -> _R:
+        """Call a function that can be pickled with the model."""
+        call = partial(_with_model, self._name, work)
+        return self._workers.call(call) if self._workers is not None else LONG_WORK.run(call, models=[self._name])
+
+
+def in_processes(name: str, processes: int) -> RemoteModel:
+    """Start so many processes for sentences, which load the model in parallel, and wait until they are ready.
+
+    Raises:
+        VisformerError: it cannot be loaded.
+    """
+    return RemoteModel(name, Workers(partial(model, name), processes=processes))
+
+
+class LongWork:
+    """Runs long computations at low priority, one at a time, as admission grants them."""
+
+    def __init__(self) -> None:
+        self._workers: Workers | None = None
+        self._errands = ThreadPoolExecutor(1, "errands")
+
+    def start(self) -> None:
+        """Start the process."""
+        self._workers = self._workers or Workers(_import_torch, nice=19)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Its process id; empty if there is none."""
+        return self._workers.pids if self._workers is not None else ()
+
+    def run(self, work: Callable[[], _R], *, models: Iterable[str] = ()) -> _R:
+        """Call a function in that process, if there is one; ``models``: names of those that it loads.
+
+        Raises:
+            BudgetError: there is no room for its models, so it was not called.
+        """
+        with ExitStack() as used:
+            for name in models:
+                from visformer.adapters.load import nbytes_of
+
+                key, make_room = ("model", name), partial(self._errands.submit, self._call, partial(_forget, name))
+                used.enter_context(KEPT.using(key, KEPT.get(key) or nbytes_of(name), make_room))
+            self._errands.submit(int).result()  # models that made room are gone before others are loaded
+            return self._call(work)
+
+    def _call(self, work: Callable[[], _R]) -> _R:
+        return work() if self._workers is None else self._workers.call(work)
+
+
+LONG_WORK = LongWork()
+
+# What runs in the processes -------------------------------------------------------------------------------------------
+
+_MODELS: "dict[str, TracedModel]" = {}
+"""Models loaded in this process; where several are, the server decides which of them to drop."""
+
+
+def model(name: str) -> "TracedModel":
+    """Return a model, loaded in this process.
+
+    Raises:
+        VisformerError: it cannot be loaded.
+    """
+    from visformer.adapters.load import load_to_serve
+
+    if name not in _MODELS:
+        with discreetly(name):
+            _MODELS[name] = load_to_serve(name)
+    return _MODELS[name]
+
+
+def receive(name: str, weights: Mapping[str, Any]) -> None:
+    """Take the weights of a model that was trained elsewhere on this server, see :func:`visformer.adapters.load`."""
+    from visformer.adapters.load import trained_here
+
+    _MODELS.setdefault(name, trained_here(name, weights))
+
+
+def _import_torch() -> None:
+    import visformer.adapters.load  # noqa: F401  # before anybody waits for it
+
+
+def _forget(name: str) -> None:
+    _MODELS.pop(name, None)
+
+
+def _with_model(name: str, work: "Callable[[TracedModel], _R]") -> _R:
+    return work(model(name))
+
+
+def _trace(used: "TracedModel", **how: Any) -> "Trace":
+    return used.trace(**how)
+
+
+def _translate(used: "TracedModel", **how: Any) -> "Decoding":
+    return used.translate(**how)
+
+
+def _outline(used: "TracedModel") -> "TracedModel":
+    return used.outline()
+
+
+def history_file(name: str, source: str, target: str | None, *, start: Mapping[str, Any], language: str) -> bytes:
+    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.history`."""
+    from visformer.export.formats import Options, file_of
+    from visformer.figures import source_of
+    from visformer.pictures.attention import HISTORY
+
+    used = model(name)
+    second = {"pair" if used.info.kind == "encoder" else "target": target}
+    head = {place: start[place] for place in ("stack", "layer", "head")}
+    history = HISTORY.make(source_of(used, source, **second), head)
+    return file_of("HTML", "history", history, Options(start=start, lang=language))
