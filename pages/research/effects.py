@@ -1,5 +1,7 @@
 """Effects: what weights, values and layers do to the prediction."""
 
+from functools import partial
+
 import streamlit as st
 
 from visformer.app.pages import effects
@@ -12,7 +14,6 @@ from visformer.pictures.effects import METHODS, PAGE
 FORMULA = r"\Delta = \log p\,(y \mid \sym{pattern}{\alpha_{qk}} = 0) - \log p\,(y)"
 FORMULAS = {
     "shuffled": r"\mathrm{TV} = \tfrac12 \textstyle\sum_w | p\,(w \mid \sym{pattern}{\alpha_{\pi}}) - p\,(w) |",
-    "methods": r"y = \mathrm{LN}(x + \textstyle\sum_k \sym{pattern}{f_{qk}} + b_O)",
     "patching": r"\frac{\sym{out}{\mathrm{patched}} - \mathrm{corrupt}}{\mathrm{clean} - \mathrm{corrupt}}",
     "lens": r"\mathrm{LN}(\sym{embed}{x_l})\, W_U",
 }
@@ -22,20 +23,17 @@ CODE = (
     ("analysis/effects/patching.py", "patching"),
     ("analysis/effects/lens.py", "logit_lens"),
     ("analysis/effects/direct.py", "direct_attribution"),
-    ("analysis/methods.py", "attribution"),
 )
-CODE_OF = {"methods": CODE[5:], "weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
+CODE_OF = {"weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
 SOURCES = {
     "weights": N_("Serrano & Smith 2019"),
     "shuffled": N_("Jain & Wallace 2019, § 4.2"),
-    "methods": N_("Kobayashi et al. 2020; Ferrando et al. 2022; Chefer et al. 2021"),
     "patching": N_("Meng et al. 2022, § 2"),
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
 DRAW = {
     "weights": effects.weights,
     "shuffled": effects.shuffled,
-    "methods": effects.methods,
     "patching": effects.patching,
     "lens": effects.lens,
 }
@@ -54,13 +52,16 @@ if trace is not None:
     with switch:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="effects_view"))
     bar = st.container()
-    with maths:
-        tex = FORMULAS.get(view.view, FORMULA)
-        formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
+    if view is METHODS:  # with the formula of the method that is chosen
+        draw = partial(effects.methods, maths=maths)
+    else:
+        draw, tex = DRAW[view.view], FORMULAS.get(view.view, FORMULA)
+        with maths:
+            formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
     if effects.predicts(trace) or view is METHODS:
         controls.look_for(_(view.look_for))
         try:
-            DRAW[view.view](trace, bar)
+            draw(trace, bar)
         except VisformerError as error:  # such as a model whose weights cannot be changed
             st.info(plain(error.localized(_)))
         st.caption(_(LIMITS))

@@ -33,8 +33,8 @@ from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import all_names, axes_of
 
 READ_BACK = 0.02
-"""Weight, in a translator's confidence, of the log probability with which the source is read back: chosen on one half of
-the judged sentences. More marks right translations of short synonyms ("Hi." is read back as "Hello.")."""
+"""Weight, in a translator's confidence, of the log probability with which the source is read back: chosen on one half
+of the judged sentences. More marks right translations of short synonyms ("Hi." is read back as "Hello.")."""
 
 _ATTENTION_ALONE = N_("its blocks have attention alone, no feed-forward network")
 

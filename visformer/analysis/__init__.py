@@ -19,8 +19,7 @@ from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy, weights_at
 from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import appears, head_history, known_heads
-from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
-from visformer.analysis.needs import needed
+from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of, needed
 from visformer.analysis.partners import Partners, token_partners
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads

@@ -10,10 +10,11 @@ import streamlit as st
 from visformer.adapters.bundled import TRANSLATOR
 from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.analysis.methods import METHODS as BY_NAME
 from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, pick, tables, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
 from visformer.pictures.compare import PAGE as COMPARE
 from visformer.pictures.effects import EFFECTS, LENS, METHODS, PARTS, PATCHING, SHUFFLED
@@ -128,14 +129,23 @@ def shuffled(trace: Trace, bar: Any) -> None:
         controls.draw(measured[0], key="effects_shuffled")
 
 
-def methods(trace: Trace, bar: Any) -> None:
-    """Draw what each row takes from each token by a method and, of the translator, how well all of them do."""
+def methods(trace: Trace, bar: Any, maths: Any) -> None:
+    """Draw what each row takes from each token by a method and, of the translator, how well all of them do.
+
+    Args:
+        trace: of the text.
+        bar: for the controls.
+        maths: for the formula of the method.
+    """
     setting = controls.setting_of(METHODS, trace)
     with bar, st.container(horizontal=True, vertical_alignment="bottom"):
         pick.selected_stack(setting)
         url_widgets.draw(METHODS.option("method"), setting, "effects", width=320)
-    tokens = [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
-    runs = sum(tokens) + _BACK * tokens[-1] if attributions.runs_model(setting) else 1
+    method, tokens = BY_NAME[setting["method"]], [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
+    with maths:
+        code = (formula_box.place_of(method.compute),)
+        formula_box.formula(method.formula, source=method.paper, code=code, page="effects")
+    runs = sum(tokens) + _BACK * tokens[-1] if method.of == "model" else 1
     shown = _measured(trace, runs, setting, lambda: METHODS.draw(setting))
     if shown is None:
         return
@@ -149,7 +159,7 @@ def _compared(to: str) -> None:
     import pandas as pd  # the first picture does without
 
     _, (sizes, found) = boxes.gettext(), attributions.measures(to)
-    names = attributions.TITLES | {"random": N_("a random order")}
+    names = attributions.titles() | {"random": N_("a random order")}
     said = _(
         "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
         "each with its interval (0.95)"
@@ -175,12 +185,12 @@ def _compared(to: str) -> None:
 
 def _best(found: "list[attributions.Measure]") -> str:
     """Say which method is best by each measure, apart from hiding tokens, which wins by construction."""
-    _, among = boxes.gettext(), [one for one in found if one.method != "masking"]
+    _, among = boxes.gettext(), [one for one in found if one.method in BY_NAME and not BY_NAME[one.method].hides]
 
     def named(measure: str, sign: int) -> str:
         having = [one for one in among if measure in one.values]
         best = min(having, key=lambda one: sign * one.values[measure][0])
-        return _(attributions.TITLES[best.method])
+        return _(attributions.titles()[best.method])
 
     said = _(
         "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "
