@@ -18,7 +18,7 @@ from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 Where = Literal["encoder", "decoder", "cross", "total"]
 Row = Literal["input", "prediction"]
@@ -65,11 +65,6 @@ class Method:
     are_lengths: bool = False
     hides: bool = False
     split_title: Message | None = None
-
-    def through_encoder(self, trace: Trace) -> Floats:
-        """Of "shares": what each row of the encoder's last layer consists of, (src, src)."""
-        assert self.share is not None
-        return through_encoder(trace, partial(self.share, trace), self.name)
 
 
 def mean_weights(trace: Trace, path: str, *, head: int | None = None) -> Floats:
@@ -388,7 +383,9 @@ def _of_shares(trace: Trace, method: Method, stack: Where) -> Attribution:
     if (stack == "encoder" and blocks.encoder is None) or (stack == "decoder" and blocks.decoder is None):
         raise VisformerError(N_("stack={stack!r}: this model has none."), stack=stack)
     if stack == "encoder" or blocks.decoder is None:
-        return _told(method, method.through_encoder(trace), trace.tokens["src"], trace.tokens["src"], "input", stack)
+        assert method.share is not None
+        value = through_encoder(trace, partial(method.share, trace), method.name)
+        return _told(method, value, trace.tokens["src"], trace.tokens["src"], "input", stack)
     src, tgt = method.compute(trace)
     if both and stack != "decoder":
         return _told(method, src, trace.tokens["next"], trace.tokens["src"], "prediction", stack)

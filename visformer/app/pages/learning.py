@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from visformer.adapters.learning.moment import Watched
 from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.app.presentation import following
 from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
@@ -24,7 +25,6 @@ from visformer.pictures.learning import (
     SEED,
     TASK,
     VARIANT,
-    Watched,
     explained,
     recipes_of,
 )
@@ -210,12 +210,16 @@ def _after(found: Run, setting: Setting) -> None:
 def _ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_title: bool) -> None:
     """Draw buttons that open a page with the model, at its best head and with a text that it can read."""
     _ = boxes.gettext()
-    joint = " " if model.task == "grammar" else ""
+    about = model.about
+    joint = " " if about.translates else ""
     text = joint.join(token for token in tokens if not token.startswith("<"))
-    layer, head = divmod(int(moment.scores[-1 if model.task != "repeat" else 1].argmax()), moment.scores.shape[2])
-    selected = Selection(stack="decoder.cross_attn" if joint else "decoder.self_attn", layer=layer, head=head)
+    scores = moment.scores[[*about.looks].index(about.best)]
+    layer, head = divmod(int(scores.argmax()), scores.shape[1])
+    selected = Selection(
+        stack="decoder.cross_attn" if about.translates else "decoder.self_attn", layer=layer, head=head
+    )
     state = replace(address.common(), model=model.name, text=text, target="", selection=selected)
-    said = _(_LOOK) if not with_title else f"{_(model.about.variants[model.variant])} · {_(_LOOK)}"
+    said = _(_LOOK) if not with_title else f"{_(about.variants[model.variant])} · {_(_LOOK)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learning_ways_{model.variant}"):
         st.caption(said, width="content")
         for name in _MODEL_PAGES:
