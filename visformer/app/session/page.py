@@ -5,9 +5,10 @@ A page's name is the last part of its address; the first page's is "".
 
 from typing import NamedTuple
 
-from visformer.app.session import selection
+from visformer.app.session import run, selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
+from visformer.pictures.registry.picture import View, pages
 
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
@@ -37,6 +38,13 @@ LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 def current_page() -> str:
     """Return the name of the current page."""
     return _PAGE.get() or ""
+
+
+def current_view() -> View | None:
+    """Return the view of the current page that its switch selects, by default the first; None: it has no views."""
+    page = pages()[current_page()]
+    name = run.current().choices.get(f"{page.name}_view")
+    return page.view(name) if name else next(iter(page.views), None)
 
 
 def enter(page: str) -> None:
