@@ -48,7 +48,7 @@ def plain(seed: int, steps: int) -> float:
     from torch.nn import functional as F
 
     from visformer.adapters.learning.recipe import Recipe
-    from visformer.adapters.learning.sequences import NOTHING, SEQUENCES
+    from visformer.adapters.learning.tasks import NOTHING, TASKS
     from visformer.adapters.learning.training import RATE, WARM_UP, Training
 
     torch.set_num_threads(1)
@@ -85,7 +85,7 @@ def plain(seed: int, steps: int) -> float:
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), fused=True)
     rng, begun = np.random.default_rng([seed, 1]), time.perf_counter()
     for step in range(1, steps + 1):
-        batch = SEQUENCES["repeat"].batch(rng, "drawn")
+        batch = TASKS["repeat"].sequences.batch(rng, "drawn")
         for group in optimizer.param_groups:
             group["lr"] = RATE * min(1.0, step / WARM_UP)
         logits = model(torch.from_numpy(batch.ids))

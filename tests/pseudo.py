@@ -12,8 +12,8 @@ from babel.messages.pofile import write_po
 
 from scripts.check_locale import messages_in_code
 from visformer.adapters.bundled import BUNDLED
+from visformer.analysis import METHODS
 from visformer.export.formats import FORMATS
-from visformer.pictures.experiments.methods import FORMULAS
 
 CODE, NAME = "xx", "⟦Xx⟧"
 
@@ -28,7 +28,7 @@ NAMES = {
         "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
         "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
     ),
-    "formulas of methods": (_WORD.findall(" ".join(FORMULAS.values())),),
+    "formulas of methods": (_WORD.findall(" ".join(method.plain for method in METHODS.values())),),
     "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),
 }

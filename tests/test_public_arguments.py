@@ -341,6 +341,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "analysis.logit_lens.trace": lambda: gpt().trace(TEXT, record="*"),
     "analysis.known_heads.each": lambda: 1,
     "analysis.known_heads.model": gpt,
+    **{f"analysis.Method.{name}": lambda: "words" for name in ("title", "formula", "plain", "paper")},
+    "analysis.Method.compute": lambda: vf.analysis.masking,
     "analysis.masking.target": lambda: TARGET,
     "analysis.patching.model": lambda: bundled(), "analysis.patching_pair.model": lambda: bundled(),
     "analysis.patching.clean": lambda: pair().clean, "analysis.patching.corrupt": lambda: pair().corrupt,

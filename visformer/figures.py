@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
     from visformer.export.notebook import Explorer
     from visformer.pictures.charts.decoding import beam_tree, candidate_bars
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix

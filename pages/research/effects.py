@@ -11,6 +11,7 @@ import streamlit as st
 from visformer.adapters.bundled import TRANSLATOR
 from visformer.analysis.effects.shuffling import DRAWS
 from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.analysis.methods import METHODS as BY_NAME
 from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
@@ -33,7 +34,6 @@ from visformer.web.panels import Click
 FORMULA = r"\Delta = \log p\,(y \mid \sym{pattern}{\alpha_{qk}} = 0) - \log p\,(y)"
 FORMULAS = {
     "shuffled": r"\mathrm{TV} = \tfrac12 \textstyle\sum_w | p\,(w \mid \sym{pattern}{\alpha_{\pi}}) - p\,(w) |",
-    "methods": r"y = \mathrm{LN}(x + \textstyle\sum_k \sym{pattern}{f_{qk}} + b_O)",
     "patching": r"\frac{\sym{out}{\mathrm{patched}} - \mathrm{corrupt}}{\mathrm{clean} - \mathrm{corrupt}}",
     "lens": r"\mathrm{LN}(\sym{embed}{x_l})\, W_U",
 }
@@ -43,13 +43,11 @@ CODE = (
     ("analysis/effects/patching.py", "patching"),
     ("analysis/effects/lens.py", "logit_lens"),
     ("analysis/effects/direct.py", "direct_attribution"),
-    ("analysis/methods.py", "attribution"),
 )
-CODE_OF = {"methods": CODE[5:], "weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
+CODE_OF = {"weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
 SOURCES = {
     "weights": N_("Serrano & Smith 2019"),
     "shuffled": N_("Jain & Wallace 2019, § 4.2"),
-    "methods": N_("Kobayashi et al. 2020; Ferrando et al. 2022; Chefer et al. 2021"),
     "patching": N_("Meng et al. 2022, § 2"),
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
@@ -80,15 +78,22 @@ def draw() -> None:
     with switch:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="effects_view"))
     bar = st.container()
-    with maths:
-        tex = FORMULAS.get(view.view, FORMULA)
-        formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
+    views: dict[str, Callable[[Trace, Any], None]] = {
+        "weights": weights,
+        "shuffled": shuffled,
+        "methods": partial(methods, maths=maths),  # with the formula of the method that is chosen
+        "patching": patching,
+        "lens": lens,
+    }
+    if view is not METHODS:
+        with maths:
+            tex = FORMULAS.get(view.view, FORMULA)
+            formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
     if not (unavailable.predicts(trace) or view is METHODS):
         unavailable.say(NO_LOGITS)
         unavailable.elsewhere()
         return
     controls.look_for(_(view.look_for))
-    views = {"weights": weights, "shuffled": shuffled, "methods": methods, "patching": patching, "lens": lens}
     try:
         views[view.view](trace, bar)
     except VisformerError as error:  # such as a model whose weights cannot be changed
@@ -123,14 +128,17 @@ def shuffled(trace: Trace, bar: Any) -> None:
         controls.draw(measured[0], key="effects_shuffled")
 
 
-def methods(trace: Trace, bar: Any) -> None:
+def methods(trace: Trace, bar: Any, maths: Any) -> None:
     """Draw what each row takes from each token by a method and, of the translator, how well all of them do."""
     setting = controls.setting_of(METHODS, trace)
     with bar, st.container(horizontal=True, vertical_alignment="bottom"):
         pick.selected_stack(setting)
         url_widgets.draw(METHODS.option("method"), setting, "effects", width=320)
-    tokens = [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
-    runs = sum(tokens) + BACK * tokens[-1] if attributions.runs_model(setting) else 1
+    method, tokens = BY_NAME[setting["method"]], [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
+    with maths:
+        code = (formula_box.place_of(method.compute),)
+        formula_box.formula(method.formula, source=method.paper, code=code, page="effects")
+    runs = sum(tokens) + BACK * tokens[-1] if method.of == "model" else 1
     shown = measure(trace, runs, setting, lambda: METHODS.draw(setting))
     if shown is None:
         return
@@ -142,7 +150,7 @@ def methods(trace: Trace, bar: Any) -> None:
 def compare_methods(to: str) -> None:
     """Draw how the methods do, and say that none is best by every measure."""
     sizes, found = attributions.measures(to)
-    names = attributions.TITLES | {"random": N_("a random order")}
+    names = attributions.titles() | {"random": N_("a random order")}
     said = _(
         "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
         "each with its interval (0.95)"
@@ -160,8 +168,10 @@ def compare_methods(to: str) -> None:
 
     def best(measure: str, sign: int) -> str:
         """Name the best method, apart from hiding tokens, which wins by construction."""
-        having = [one for one in found if one.method != "masking" and measure in one.values]
-        return _(attributions.TITLES[min(having, key=lambda one: sign * one.values[measure][0]).method])
+        having = [
+            one for one in found if one.method in BY_NAME and not BY_NAME[one.method].hides and measure in one.values
+        ]
+        return _(attributions.titles()[min(having, key=lambda one: sign * one.values[measure][0]).method])
 
     said = _(
         "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.adapters.history import figures_of, head_scores, model_of, steps
+from visformer.adapters.learning.moment import Watched
 from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.presentation import following
@@ -32,7 +33,6 @@ from visformer.pictures.learning import (
     TASK,
     VARIANT,
     WITH_HISTORY,
-    Watched,
     explained,
     recipes_of,
 )
@@ -227,12 +227,15 @@ def draw_after(found: Run, setting: Setting) -> None:
 
 def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_title: bool) -> None:
     """Draw buttons that open a page with the model, at its best head and with a text that it can read."""
-    joint = " " if model.task == "grammar" else ""
+    about = model.about
+    joint = " " if about.translates else ""
     text = joint.join(token for token in tokens if not token.startswith("<"))
-    layer, head = divmod(int(moment.scores[-1 if model.task != "repeat" else 1].argmax()), moment.scores.shape[2])
-    selected = Selection(stack="decoder.cross_attn" if joint else "decoder.self_attn", layer=layer, head=head)
+    scores = moment.scores[[*about.looks].index(about.best)]
+    layer, head = divmod(int(scores.argmax()), scores.shape[1])
+    stack = "decoder.cross_attn" if about.translates else "decoder.self_attn"
+    selected = Selection(stack=stack, layer=layer, head=head)
     state = replace(address.common(), model=model.name, text=text, target="", selection=selected)
-    said = _(LOOK) if not with_title else f"{_(model.about.variants[model.variant])} · {_(LOOK)}"
+    said = _(LOOK) if not with_title else f"{_(about.variants[model.variant])} · {_(LOOK)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learning_ways_{model.variant}"):
         st.caption(said, width="content")
         for name in MODEL_PAGES:

@@ -116,7 +116,7 @@ def test_what_does_not_exist_is_refused():
         parts(trace, "decoder.cross")
     with pytest.raises(ShapeError, match="8 heads; 8 is not in 0 to 7"):
         norm_weighted(trace, "decoder.0.cross_attn", head=8)
-    with pytest.raises(TraceError, match="'shap' is none of the methods raw, rollout, norm, parts"):
+    with pytest.raises(TraceError, match="'shap' is none of the methods raw, norm, alti"):
         needed(model_of("en-zh"), "shap")
     plain = Trace.from_attention(["a", "b"], np.full((1, 1, 2, 2), 0.5))
     with pytest.raises(TraceError, match="does not say how its model is built"):

@@ -21,7 +21,7 @@ from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.support import end_at_once
 from tests.web.test_page import messages
 from visformer import pictures
-from visformer.adapters.learning.recipe import TASKS
+from visformer.adapters.learning.tasks import TASKS
 from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS

@@ -42,7 +42,7 @@ def test_a_picture_is_what_the_method_gives(kind, stack, where, names):
         found = analysis.attribution(model, TEXT, method=name, stack=where if method.of != "model" else "total").value
         wanted = found / found.sum(axis=1, keepdims=True) if name == "norm" else found
         np.testing.assert_allclose(panel.values, wanted, atol=1e-5)
-        assert panel.note.startswith(f"{methods.FORMULAS[name]}. ")
+        assert panel.note.startswith(f"{method.plain}. ")
         assert f"{method.about} {method.limit}" in panel.note, "its paper, and what it cannot say"
         assert (panel.scale == "signed") == method.signed
 

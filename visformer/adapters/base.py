@@ -3,9 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 import torch
 
@@ -13,10 +13,10 @@ from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import checked_edits, renewed, require_changes
 from visformer.adapters.generating import Settings, Speaker, Vocabulary, alternatives, displayed
 from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
-from visformer.adapters.ids import Text, checked_ids
+from visformer.adapters.info import ModelInfo
 from visformer.adapters.params import Weight
 from visformer.adapters.recording import Passes, available, check_attention, globs, matching, nbytes_of
-from visformer.adapters.requests import Encoded, Request
+from visformer.adapters.requests import Encoded, Request, Text, checked_ids
 from visformer.adapters.reruns import Reruns
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
@@ -25,45 +25,9 @@ from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.blocks import Blocks
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A model's name, sizes and origin.
-
-    Args:
-        name: name for people to read.
-        kind: "encoder", "decoder" or "encoder-decoder".
-        n_encoder_layers: 0 without an encoder.
-        n_decoder_layers: 0 without a decoder.
-        n_heads: attention heads per layer.
-        d_model: width of the vectors between layers.
-        max_tokens: maximum number of tokens on each side, specials included; None: no limit.
-        licence: licence of the weights.
-        source: where the weights come from.
-        n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
-        position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
-        moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
-        blocks: its architecture: the order of sublayers and norms in each stack; :attr:`visformer.Trace.blocks` has it.
-    """
-
-    name: str
-    kind: Literal["encoder", "decoder", "encoder-decoder"]
-    n_encoder_layers: int
-    n_decoder_layers: int
-    n_heads: int
-    d_model: int
-    max_tokens: int | None
-    licence: str
-    source: str
-    n_kv_heads: int | None = None
-    position: str = "unknown"
-    moment: int | None = None
-    blocks: Blocks | None = None
 
 
 class TracedModel(Reruns):

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, TracedModel
 from visformer.adapters.editing import may_cache
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.families import NO_SOURCE
-from visformer.adapters.ids import Text
+from visformer.adapters.info import ModelInfo
 from visformer.adapters.params import weights_of
 from visformer.adapters.recording import Passes, Recorder, check_budget, matching
-from visformer.adapters.requests import Encoded, Request
+from visformer.adapters.requests import Encoded, Request, Text
 from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +17,9 @@ from torch import Tensor
 
 from visformer.adapters.batching import Batches, run_all, side_by_side
 from visformer.adapters.editing import require_changes
-from visformer.adapters.ids import Text, checked_ids
+from visformer.adapters.info import ModelInfo
 from visformer.adapters.recording import Passes, Recorder, matching
-from visformer.adapters.requests import Encoded, Request
+from visformer.adapters.requests import Encoded, Request, Text, checked_ids
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
 from visformer.errors import N_, EditError, TraceError, VisformerError
@@ -28,16 +28,13 @@ from visformer.system import cancellation
 from visformer.trace import Trace
 from visformer.trace.names import Axis, axes_of
 
-if TYPE_CHECKING:
-    from visformer.adapters.base import ModelInfo
-
 Floats = NDArray[np.float32]
 
 
 class Reruns(ABC):
     """Methods of a model for the analyses: they read what rows predict under edits, many runs in one pass."""
 
-    info: "ModelInfo"
+    info: ModelInfo
     _names: tuple[str, ...]
     _known: tuple[int, int]
     _fixed: frozenset[str]

@@ -3,6 +3,7 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
+from visformer.adapters.learning.moment import weights_at
 from visformer.analysis import atlas, guesses
 from visformer.analysis.comparing import head_differences, head_similarity, match_heads, row_distances
 from visformer.analysis.contributions import alti, alti_plus, empty_rows
@@ -16,11 +17,10 @@ from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
 from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
 from visformer.analysis.flow import rollout
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
-from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy, weights_at
+from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
 from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import appears, head_history, known_heads
-from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of
-from visformer.analysis.needs import needed
+from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of, needed
 from visformer.analysis.partners import Partners, token_partners
 from visformer.analysis.sublayers import Parts, norm_weighted, parts
 from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads

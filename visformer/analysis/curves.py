@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # torch; pandas, which takes long
     import pandas as pd
 
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 
 def deletion(

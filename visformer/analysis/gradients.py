@@ -11,7 +11,7 @@ from visformer.analysis.needs import Floats
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
     from visformer.adapters.gradients import Gradients
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 
 def gradient_x_input(

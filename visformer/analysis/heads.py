@@ -319,23 +319,3 @@ def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.floa
             cells = weights.reshape(n_texts, n_heads, -1) @ marks.same.reshape(n_texts, -1, 1)
             totals["same_token"] = cells[..., 0]
     return totals
-
-
-def weights_at(
-    patterns: Floats, rows: npt.NDArray[np.int64], queries: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float32]:
-    """Return the weight that each head puts on given cells, such as those of the token before: a mean over the queries.
-
-    Args:
-        patterns: (row, layer, head, query, key), each query's weights sum to 1.
-        rows: the sequence of each cell, (cell,).
-        queries: its query, (cell,); the weights of one query's cells are added.
-        keys: its key, (cell,).
-
-    Returns:
-        (layer, head), from 0 to 1.
-    """
-    cells = patterns[rows, :, :, queries, keys]  # (cell, layer, head)
-    n_queries = len(np.unique(np.stack([rows, queries]), axis=1).T)
-    weights: npt.NDArray[np.float32] = cells.sum(axis=0, dtype=np.float32) / np.float32(n_queries)
-    return weights

@@ -11,7 +11,7 @@ from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 
 def masking(model: "TracedModel", source: "Text", target: "Text | None" = None, *, to: str | None = None) -> Floats:

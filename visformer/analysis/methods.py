@@ -1,9 +1,9 @@
 """One door to all methods: what each word of the target takes from each word that it reads, and how it was computed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,101 +11,196 @@ from visformer.analysis.contributions import alti, alti_plus
 from visformer.analysis.flow import halves, rollout, through_encoder
 from visformer.analysis.gradients import attention_gradient, gradient_x_input
 from visformer.analysis.hiding import masking, own_target
-from visformer.analysis.needs import Floats, blocks_of, needed
+from visformer.analysis.needs import Floats, blocks_of
 from visformer.analysis.sublayers import norm_weighted
-from visformer.errors import N_, Message, VisformerError
+from visformer.errors import N_, Message, TraceError, VisformerError
 from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 Where = Literal["encoder", "decoder", "cross", "total"]
 Row = Literal["input", "prediction"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method, and what it can be asked for.
+    r"""All that is said of a method, in code and on screen: to add one, add its entry to :data:`METHODS`.
 
     Args:
         name: its name in code.
+        title: its name on screen, with what it is of.
         about: what its numbers are, with the paper; a message id.
         limit: what it cannot say, in one sentence; a message id.
+        formula: in LaTeX, with symbols as ``\sym{name}{tex}``, which have colours.
+        plain: the formula in a line of text, for the note below a picture.
+        paper: its citation, which is shown beside the formula; a message id.
         of: "heads": an attention, all heads or one; "layers": an attention; "shares": a stack or the whole model, from
             the layers' shares; "model": the whole model, which it runs.
+        compute: its function. Of "heads" and "layers": (trace, path) to (query, key), of "heads" also with head=; of
+            "shares": trace to R_src and R_tgt; of "model": (model, source, target, to=) to (row, source token).
+        share: of "shares": what a row of one attention consists of, (trace, path) to (query, key).
+        needs: the ends of the names of what a Trace has to record, of an attention or, after "<", of its layer.
         signed: whether numbers may be negative.
         unit: of its numbers; empty: a share or without a unit.
+        are_lengths: whether they are lengths, which a picture divides by the sum of their row.
+        hides: whether it hides tokens, which is what :func:`deletion` and :func:`insertion` do.
+        split_title: title of the picture beside it that tells source from prefix; None: there is none.
     """
 
     name: str
+    title: Message
     about: Message
     limit: Message
+    formula: str
+    plain: str
+    paper: Message
     of: Literal["heads", "layers", "shares", "model"]
+    compute: Callable[..., Any]
+    share: Callable[[Trace, str], Floats] | None = None
+    needs: tuple[str, ...] = ()
     signed: bool = False
     unit: str = ""
+    are_lengths: bool = False
+    hides: bool = False
+    split_title: Message | None = None
 
+
+def mean_weights(trace: Trace, path: str, *, head: int | None = None) -> Floats:
+    """Read the attention weights, (query, key); ``head``: of one head; None: the mean of all."""
+    pattern = trace[f"{path}.pattern"].value.astype(np.float64)
+    return np.asarray(pattern.mean(axis=0) if head is None else pattern[head])
+
+
+_TERMS = ("pattern", "v", "w_o")
+_PARTS = (
+    *(*_TERMS, "b_o", "<resid_pre", "<resid_self", "<resid_cross"),
+    *("<norm_self.gamma", "<norm_self.beta", "<norm_cross.gamma", "<norm_cross.beta"),
+)
 
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
         Method(
-            "raw",
-            N_("The attention weight itself; of all heads, their mean."),
-            N_("It cannot say what the value behind a weight holds, which may be near zero."),
-            "heads",
+            name="raw",
+            title=N_("weights, mean of the heads of the last layer"),
+            about=N_("The attention weight itself; of all heads, their mean."),
+            limit=N_("It cannot say what the value behind a weight holds, which may be near zero."),
+            formula=r"\tfrac{1}{H} \textstyle\sum_h \sym{pattern}{\alpha_{h,qk}}",
+            plain="α[q,k]",
+            paper=N_("Vaswani et al. 2017, § 3.2"),
+            of="heads",
+            compute=mean_weights,
+            needs=("pattern",),
         ),
         Method(
-            "norm",
-            N_("The length of the weighted, projected value vector (Kobayashi et al. 2020, section 2)."),
-            N_("It cannot say what the residual stream contributes, nor whether two vectors cancel."),
-            "heads",
+            name="norm",
+            title=N_("weights × values, last layer"),
+            about=N_("The length of the weighted, projected value vector (Kobayashi et al. 2020, section 2)."),
+            limit=N_("It cannot say what the residual stream contributes, nor whether two vectors cancel."),
+            formula=r"\| \textstyle\sum_h \sym{pattern}{\alpha_{h,qk}}\, \sym{v}{v_{h,k}}\, W_{O,h} \|",
+            plain="‖Σₕ αₕ[q,k] vₕ[k] W_O,h‖",
+            paper=N_("Kobayashi et al. 2020, § 2"),
+            of="heads",
+            compute=norm_weighted,
+            needs=_TERMS,
+            are_lengths=True,
         ),
         Method(
-            "alti",
-            N_("How near the sublayer's output is to each of its parts (Ferrando et al. 2022a, section 3)."),
-            N_("It cannot say whether a part speaks for or against a word."),
-            "layers",
+            name="alti",
+            title=N_("ALTI, last layer"),
+            about=N_("How near the sublayer's output is to each of its parts (Ferrando et al. 2022a, section 3)."),
+            limit=N_("It cannot say whether a part speaks for or against a word."),
+            formula=r"\max(0,\ \| \sym{out}{y_q} \|_1 - \| \sym{out}{y_q} - \sym{v}{T_{qk}} \|_1)",
+            plain="max(0, ‖y‖₁ − ‖y − T[q,k]‖₁)",
+            paper=N_("Ferrando et al. 2022a, § 3"),
+            of="layers",
+            compute=alti,
+            needs=_PARTS,
         ),
         Method(
-            "alti+",
-            N_("ALTI of all layers, multiplied: source and target share each row (Ferrando et al. 2022b, section 3)."),
-            N_("It cannot say what the feed-forward layers do, nor whether a token speaks for or against a word."),
-            "shares",
+            name="alti+",
+            title=N_("ALTI+, all layers"),
+            about=N_(
+                "ALTI of all layers, multiplied: source and target share each row (Ferrando et al. 2022b, section 3)."
+            ),
+            limit=N_(
+                "It cannot say what the feed-forward layers do, nor whether a token speaks for or against a word."
+            ),
+            formula=r"\textstyle\prod_l \sym{pattern}{C_l}, \quad \sym{pattern}{C_l} = \mathrm{ALTI}_l",
+            plain="∏ ALTI",
+            paper=N_("Ferrando et al. 2022b, § 3"),
+            of="shares",
+            compute=alti_plus,
+            share=alti,
+            needs=_PARTS,
+            split_title=N_("where each word comes from, by ALTI+"),
         ),
         Method(
-            "rollout",
-            N_(
+            name="rollout",
+            title=N_("rollout, all layers"),
+            about=N_(
                 "Mean weights of all layers, each averaged with the residual stream, multiplied (Abnar & Zuidema 2020, "
                 "section 3); with cross-attention, our extension."
             ),
-            N_("It cannot say what a value vector holds: a weight on a vector near zero counts like any other."),
-            "shares",
+            limit=N_("It cannot say what a value vector holds: a weight on a vector near zero counts like any other."),
+            formula=r"\textstyle\prod_l \tfrac{1}{2} (\sym{pattern}{A_l} + I)",
+            plain="∏ (A + I) / 2",
+            paper=N_("Abnar & Zuidema 2020, § 3"),
+            of="shares",
+            compute=rollout,
+            share=halves,
+            needs=("pattern",),
         ),
         Method(
-            "attention x gradient",
-            N_("Weights times the gradient of the predicted word's logit, all layers (Chefer et al. 2021, section 3)."),
-            N_("It cannot show what speaks against a word: negative terms are dropped."),
-            "model",
+            name="attention x gradient",
+            title=N_("attention × gradient, all layers"),
+            about=N_(
+                "Weights times the gradient of the predicted word's logit, all layers (Chefer et al. 2021, section 3)."
+            ),
+            limit=N_("It cannot show what speaks against a word: negative terms are dropped."),
+            formula=r"\max(0,\ \sym{pattern}{A} \odot \partial y / \partial \sym{pattern}{A})",
+            plain="max(0, A · ∂y/∂A)",
+            paper=N_("Chefer et al. 2021, § 3"),
+            of="model",
+            compute=attention_gradient,
         ),
         Method(
-            "gradient",
-            N_("Gradient of the predicted word's log-probability times the embedding (Denil et al. 2014, section 3)."),
-            N_("It cannot say what a large change of a token would do: a gradient holds for small ones."),
-            "model",
+            name="gradient",
+            title=N_("gradient × input, nats"),
+            about=N_(
+                "Gradient of the predicted word's log-probability times the embedding (Denil et al. 2014, section 3)."
+            ),
+            limit=N_("It cannot say what a large change of a token would do: a gradient holds for small ones."),
+            formula=r"\textstyle\sum (\partial \log p / \partial \sym{embed}{e_k}) \cdot \sym{embed}{e_k}",
+            plain="Σ (∂ log p / ∂e) · e",
+            paper=N_("Denil et al. 2014, § 3"),
+            of="model",
+            compute=gradient_x_input,
             signed=True,
             unit="nats",
         ),
         Method(
-            "masking",
-            N_("Log-probability that the predicted word loses when a token is hidden (Li et al. 2016, section 3)."),
-            N_("It cannot say what two tokens do together: of two that say the same, hiding either changes nothing."),
-            "model",
+            name="masking",
+            title=N_("hiding the token, nats"),
+            about=N_(
+                "Log-probability that the predicted word loses when a token is hidden (Li et al. 2016, section 3)."
+            ),
+            limit=N_(
+                "It cannot say what two tokens do together: of two that say the same, hiding either changes nothing."
+            ),
+            formula=r"\log p - \log p\,(\cdot \mid \sym{pattern}{\alpha_{\cdot k}} = 0)",
+            plain="log p − log p∖k",
+            paper=N_("Li et al. 2016, § 3"),
+            of="model",
+            compute=masking,
             signed=True,
             unit="nats",
+            hides=True,
         ),
     )
-}  # fmt: skip
+}
 """Name to method, in menu order."""
 
 _PLACES: Mapping[str, tuple[str, ...]] = {
@@ -114,12 +209,32 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "shares": ("encoder", "decoder", "cross", "total"),
     "model": ("cross", "total"),
 }
-RUNS: Mapping[str, Callable[..., Floats]] = {
-    "attention x gradient": attention_gradient,
-    "gradient": gradient_x_input,
-    "masking": masking,
-}
-"""Methods that run the model themselves: (model, source, target, to=) to (row, source token)."""
+
+
+def needed(model: "TracedModel", method: str, path: str = "*") -> tuple[str, ...]:
+    """Name what a Trace has to record for a method: ``model.trace(text, record=needed(model, "alti"))``.
+
+    Args:
+        model: a traced model.
+        method: "parts", as of :func:`parts`, or a method; those that run the model record by themselves.
+        path: path of an attention, such as "decoder.0.cross_attn"; "*": all.
+
+    Returns:
+        Glob patterns for ``record``, without those for which the model has nothing, such as biases.
+
+    Raises:
+        TraceError: the method is none of these.
+    """
+    needs = {name: one.needs for name, one in METHODS.items() if one.needs} | {"parts": _PARTS}
+    if method not in needs:
+        raise TraceError(N_("{method!r} is none of the methods {known}."), method=method, known=", ".join(needs))
+    return model.available(globs(needs[method], path))
+
+
+def globs(needs: Iterable[str], path: str = "*") -> tuple[str, ...]:
+    """Return glob patterns for what methods need, without repetition; ``path``: of an attention; "*": all."""
+    layer = path.rpartition(".")[0] or path
+    return tuple(dict.fromkeys(f"{layer}.{end[1:]}" if end[0] == "<" else f"{path}.{end}" for end in needs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +286,7 @@ def attribution(
         model: a traced model.
         source: as for :meth:`visformer.adapters.base.TracedModel.trace`.
         target: the target; None: an encoder-decoder's own translation.
-        method: "raw", "norm", "alti", "alti+", "rollout", "attention x gradient", "gradient" or "masking".
+        method: a key of :data:`METHODS`.
         stack: "encoder", "decoder" or "cross": which attention; "alti+" and "rollout" then follow the encoder's
             layers, or say what a row takes from the target. "total", and of methods of the whole model "cross", too:
             from source tokens to predicted words; of a decoder-only model from its own tokens.
@@ -206,7 +321,7 @@ def attribution_of(
 
     Args:
         trace: with what :func:`needed` names for the method.
-        method: "raw", "norm", "alti", "alti+" or "rollout".
+        method: a key of :data:`METHODS` whose ``of`` is not "model".
         stack: as for :func:`attribution`.
         layer: as for :func:`attribution`.
         head: as for :func:`attribution`.
@@ -257,13 +372,7 @@ def _of_attention(trace: Trace, method: Method, stack: Where, layer: int | None,
         raise VisformerError(N_("head={head}: there are {n}, counted from 0."), head=head, n=len(pattern))
     path = pattern.name.rpartition(".")[0]
     queries, keys = (trace.tokens[str(axis.side)] for axis in pattern.axes[1:])
-    if method.name == "raw":
-        value = pattern.value.astype(np.float64)
-        value = value.mean(axis=0) if head is None else value[head]
-    elif method.name == "norm":
-        value = norm_weighted(trace, path, head=head)
-    else:
-        value = alti(trace, path)
+    value = method.compute(trace, path, **({} if head is None else {"head": head}))
     more = ("residual",) * (value.shape[1] - len(keys))
     return _told(method, value, queries, (*keys, *more), "input", stack, chosen, head)
 
@@ -274,9 +383,10 @@ def _of_shares(trace: Trace, method: Method, stack: Where) -> Attribution:
     if (stack == "encoder" and blocks.encoder is None) or (stack == "decoder" and blocks.decoder is None):
         raise VisformerError(N_("stack={stack!r}: this model has none."), stack=stack)
     if stack == "encoder" or blocks.decoder is None:
-        value = through_encoder(trace, partial(alti if method.name == "alti+" else halves, trace), method.name)
+        assert method.share is not None
+        value = through_encoder(trace, partial(method.share, trace), method.name)
         return _told(method, value, trace.tokens["src"], trace.tokens["src"], "input", stack)
-    src, tgt = (alti_plus if method.name == "alti+" else rollout)(trace)
+    src, tgt = method.compute(trace)
     if both and stack != "decoder":
         return _told(method, src, trace.tokens["next"], trace.tokens["src"], "prediction", stack)
     return _told(method, tgt, trace.tokens["next"], trace.tokens["tgt"], "prediction", stack)
@@ -285,7 +395,7 @@ def _of_shares(trace: Trace, method: Method, stack: Where) -> Attribution:
 def _of_model(
     model: "TracedModel", source: "Text", target: "Text | None", method: Method, to: str | None
 ) -> Attribution:
-    value = RUNS[method.name](model, source, target, to=to)
+    value = method.compute(model, source, target, to=to)
     trace = model.trace(source, target, to=to)
     keys = trace.tokens["tgt" if model.info.kind == "decoder" else "src"]
     return _told(method, value, trace.tokens["next"], keys, "prediction", "total")

@@ -1,8 +1,8 @@
-"""Which tensors and weights a Trace must have recorded for a method, and how to read them from it."""
+"""What methods read from a Trace: tensors, weights and how the model is built."""
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,46 +11,8 @@ from visformer.errors import N_, MissingTensor, TraceError
 from visformer.trace import Trace
 from visformer.trace.blocks import Blocks, StackBlocks
 
-if TYPE_CHECKING:  # torch
-    from visformer.adapters.base import TracedModel
-
 Floats = NDArray[np.float64]
 Side = Literal["src", "tgt"]
-
-_PATTERNS = ("pattern",)
-_TERMS = (*_PATTERNS, "v", "w_o")
-_PARTS = (*_TERMS, "b_o", "<resid_pre", "<resid_self", "<resid_cross")
-_NORMS = tuple(f"<norm_{kind}.{part}" for kind in ("self", "cross") for part in ("gamma", "beta"))
-NEEDED = {
-    "raw": _PATTERNS,
-    "rollout": _PATTERNS,
-    "norm": _TERMS,
-    "parts": (*_PARTS, *_NORMS),
-    "alti": (*_PARTS, *_NORMS),
-    "alti+": (*_PARTS, *_NORMS),
-}
-"""Method to the ends of names, of an attention or, after "<", of its layer."""
-
-
-def needed(model: "TracedModel", method: str, path: str = "*") -> tuple[str, ...]:
-    """Name what a Trace has to record for a method: ``model.trace(text, record=needed(model, "alti"))``.
-
-    Args:
-        model: a traced model.
-        method: "raw", "norm", "parts", "alti", "alti+" or "rollout"; methods that run the model record by themselves.
-        path: path of an attention, such as "decoder.0.cross_attn"; "*": all.
-
-    Returns:
-        Glob patterns for ``record``, without those for which the model has nothing, such as biases.
-
-    Raises:
-        TraceError: the method is none of these.
-    """
-    if method not in NEEDED:
-        raise TraceError(N_("{method!r} is none of the methods {known}."), method=method, known=", ".join(NEEDED))
-    layer = path.rpartition(".")[0] or path
-    globs = [f"{layer}.{end[1:]}" if end[0] == "<" else f"{path}.{end}" for end in NEEDED[method]]
-    return model.available(globs)
 
 
 def tolerance(trace: Trace, exact: float, *, roundings: int = 1) -> float:

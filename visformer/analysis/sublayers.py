@@ -42,13 +42,7 @@ def norm_weighted(trace: Trace, path: str, *, head: int | None = None) -> Floats
     if not 0 <= head < len(pattern):
         raise ShapeError(N_("{path} has {n} heads; {head} is not in 0 to {last}."), path=path, n=len(pattern),
                          head=head, last=len(pattern) - 1)  # fmt: skip
-    return np.asarray(norms_of_heads(trace, path)[head])
-
-
-def norms_of_heads(trace: Trace, path: str) -> Floats:
-    """Return :func:`norm_weighted` of every head, (head, query, key)."""
-    pattern, values = _terms(trace, path, "norm")
-    return np.asarray(pattern * np.linalg.norm(values, axis=-1)[:, None, :])
+    return np.asarray(pattern[head] * np.linalg.norm(values[head], axis=-1))
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from visformer.analysis.contributions import alti, alti_plus
-from visformer.analysis.flow import rollout
 from visformer.analysis.heads import same_place
 from visformer.analysis.intervals import counts, percentiles
-from visformer.analysis.methods import METHODS, RUNS, Row
-from visformer.analysis.needs import Floats, needed
-from visformer.analysis.sublayers import norm_weighted, norms_of_heads
+from visformer.analysis.methods import METHODS, Row, needed
+from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, VisformerError
 from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch; pandas, which takes long
     import pandas as pd
 
-    from visformer.adapters.base import TracedModel
     from visformer.adapters.own import Translator
 
 Links = frozenset[tuple[int, int]]
@@ -256,36 +252,27 @@ def _candidates(
     model: "Translator", pair: Aligned, method: str, to: str | None
 ) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
     """Yield ways to choose, the names of candidates, and their values, (candidate, row, source token)."""
-    texts, of = (pair.source_text, pair.target_text), METHODS[method].of
-    if of == "model":
-        yield "-", ("-",), RUNS[method](model, *texts, to=to)[None]
+    texts, one = (pair.source_text, pair.target_text), METHODS[method]
+    if one.of == "model":
+        yield "-", ("-",), one.compute(model, *texts, to=to)[None]
         return
-    trace = model.trace(*texts, to=to, record=_recorded(model, method))
-    if of == "shares":
-        yield "-", ("-",), (alti_plus if method == "alti+" else rollout)(trace)[0][None]
+    path = "*" if one.of == "shares" else "decoder.*.cross_attn"
+    trace = model.trace(*texts, to=to, record=needed(model, method, path))
+    if one.of == "shares":
+        yield "-", ("-",), one.compute(trace)[0][None]
         return
     paths = [f"decoder.{layer}.cross_attn" for layer in range(model.info.n_decoder_layers)]
-    layers = tuple(f"layer {layer + 1}" for layer in range(len(paths)))
-    if method == "alti":
-        yield "layer", layers, np.stack([alti(trace, path)[:, :-1] for path in paths])
-        return
-    if method == "raw":
-        heads = np.stack([trace[f"{path}.pattern"].value.astype(np.float64) for path in paths])
-        together = heads.mean(axis=1)
-    else:
-        heads = np.stack([norms_of_heads(trace, path) for path in paths])  # (layer, head, row, source token)
-        together = np.stack([norm_weighted(trace, path) for path in paths])
-    yield "head", tuple(head_names(heads.shape[:2])), heads.reshape(-1, *heads.shape[2:])
-    yield "layer", layers, together
+    if one.of == "heads":
+        n_heads = len(trace[f"{paths[0]}.pattern"].value)
+        heads = [one.compute(trace, path, head=head) for path in paths for head in range(n_heads)]
+        yield "head", tuple(head_names((len(paths), n_heads))), np.stack(heads)
+    layers = [one.compute(trace, path)[:, : len(trace.tokens["src"])] for path in paths]
+    yield "layer", tuple(f"layer {layer + 1}" for layer in range(len(paths))), np.stack(layers)
 
 
 def head_names(shape: tuple[int, ...]) -> Iterator[str]:
     """Yield the names of heads, (layer, head), counted from 1."""
     yield from (f"layer {layer + 1} head {head + 1}" for layer, head in np.ndindex(shape))
-
-
-def _recorded(model: "TracedModel", method: str) -> tuple[str, ...]:
-    return needed(model, method, *(() if METHODS[method].of == "shares" else ("decoder.*.cross_attn",)))
 
 
 def by_words(model: "Translator", values: NDArray[Any], pair: Aligned) -> dict[Row, Floats]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -17,6 +17,7 @@ from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
 from visformer.pictures.style.theme import Theme
 from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
+from visformer.web.selection import Exported
 
 if TYPE_CHECKING:
     from visformer.pictures.registry.options import Option
@@ -30,7 +31,6 @@ _HEAD_PARAMETERS = ("stack", "layer", "head", "view", "query")
 """Parameters that select a head, with or without a picture."""
 
 _FILE = click.Path(dir_okay=False, writable=True)
-_VIEWS = ("heatmap", "arcs", "tokens")
 _FROM_1, _ABOVE_0 = click.IntRange(min=1), Real(min=0, min_open=True)
 _BY_ENDING = {one.ending: one for one in FORMATS}
 _NUMBERS = [one.ending for one in FORMATS if one.content == "numbers"]
@@ -186,7 +186,7 @@ def _kind(option: "Option") -> Any:
 @click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first stack of the model.")
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
-@with_default("--view", type=click.Choice(_VIEWS), default="heatmap", help="How a picture shows one head.")
+@with_default("--view", type=click.Choice(get_args(Exported)), default="heatmap", help="How a picture shows one head.")
 @with_default("--query", type=_FROM_1, default=1, help="The token that reads, from 1: --view tokens, --picture query.")
 @with_default("--theme", type=click.Choice(get_args(Theme)), default="light", help="Colours of a picture.")
 @with_default("--scale", type=_ABOVE_0, default=3.0, help="Pixels of a PNG per CSS pixel: 3 is about 300 dpi.")
@@ -202,7 +202,7 @@ def export(
     model: str,
     saved: Path | None,
     out: Path,
-    view: Literal["heatmap", "arcs", "tokens"],
+    view: Exported,
     picture: str | None,
     theme: Theme,
     scale: float,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -11,9 +11,7 @@ from torch import Tensor
 from visformer.edits.base import _Edit, chosen, head_indices, numbers, require, span
 from visformer.errors import N_, EditError
 from visformer.system import limits
-
-if TYPE_CHECKING:  # a Trace is above an edit
-    from visformer.trace import Trace
+from visformer.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Patch(_Edit):
     @classmethod
     def of(
         cls,
-        trace: "Trace",
+        trace: Trace,
         name: str,
         *,
         token: int | tuple[int, int] | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from visformer.pictures.style.theme import Theme
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
 from visformer.web.payload import SINK, sink_of, with_sink
-from visformer.web.selection import Selection
-
-View = Literal["heatmap", "arcs", "tokens"]
+from visformer.web.selection import Exported, Selection
 
 
 def attention_svg(
@@ -26,7 +24,7 @@ def attention_svg(
     stack: str | None = None,
     layer: int | None = None,
     head: int | None = None,
-    view: View = "heatmap",
+    view: Exported = "heatmap",
     query: int = 0,
     theme: Theme = "light",
     gettext: Callable[[str], str] = str,
@@ -49,8 +47,8 @@ def attention_svg(
     Raises:
         VisformerError: the view is unknown, or the Trace lacks something.
     """
-    if view not in get_args(View):
-        raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(View)))
+    if view not in get_args(Exported):
+        raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(Exported)))
     chosen = _stack(trace, stack)
     label = gettext(chosen.label)
     scale = map_scale(trace)

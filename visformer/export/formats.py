@@ -13,8 +13,8 @@ from visformer.i18n import translations
 from visformer.pictures.style.theme import Theme
 
 if TYPE_CHECKING:  # numpy
-    from visformer.export.attention import View
     from visformer.panel import Panel
+    from visformer.web.selection import Exported
 
 Kind = Literal["trace", "pair", "panels", "figure", "model", "history"]
 """What is exported: a Trace; two that are compared; panels, of which a nested list is stacked; a figure of curves, bars
@@ -30,7 +30,7 @@ class Options:
 
     place: Mapping[str, Any] = field(default_factory=dict)  # stack, layer and head
     start: Mapping[str, Any] | None = None  # the initial selection of a page; None: the head at this place
-    view: "View" = "heatmap"
+    view: "Exported" = "heatmap"
     query: int = 0
     theme: Theme = "light"
     scale: float = 3.0

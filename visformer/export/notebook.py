@@ -44,7 +44,7 @@ def explorer(
     attention: Literal["self_attn", "cross_attn"] | None = None,
     layer: int | None = None,
     head: int = 0,
-    view: Literal["heatmap", "arcs", "tokens", "layer"] = "heatmap",
+    view: str = "heatmap",
     query: int | None = None,
     key: int | None = None,
     cells: Iterable[tuple[int, int]] = (),
@@ -67,7 +67,7 @@ def explorer(
         attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
         layer: the layer of the head; None: the first in the Trace.
         head: the head.
-        view: how the head is drawn.
+        view: how the head is drawn: "heatmap", "arcs", "tokens" or, with all heads beside it, "layer".
         query: the row of a locked cell; without ``key``, the whole row.
         key: the column of a locked cell.
         cells: cells locked besides, as pairs (query, key).

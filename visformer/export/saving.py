@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from visformer.errors import N_, VisformerError
-from visformer.export.attention import View
 from visformer.export.formats import FORMATS, Kind, Options
 from visformer.i18n import languages, translations
 from visformer.panel import Panel
@@ -15,6 +14,7 @@ from visformer.pictures.registry.picture import is_figure
 from visformer.pictures.style.theme import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace
+from visformer.web.selection import Exported
 
 if TYPE_CHECKING:  # plotly
     from plotly.graph_objects import Figure
@@ -29,7 +29,7 @@ def save(
     stack: str | None = None,
     layer: int | None = None,
     head: int | None = None,
-    view: View = "heatmap",
+    view: Exported = "heatmap",
     query: int = 0,
     theme: Theme = "light",
     scale: float = 3.0,

@@ -1,7 +1,7 @@
 """Copy a ``torch.nn.Transformer`` into ours: same weights, same numbers, every step visible."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -10,17 +10,14 @@ from torch.nn import functional as F
 from visformer.errors import N_, ConfigError
 from visformer.model.config import TransformerConfig
 
-if TYPE_CHECKING:
-    from visformer.model.transformer import Transformer
-
 _TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 _Found = tuple[str, str, Any]  # where, name of the field, value
-_AnyTransformer = TypeVar("_AnyTransformer", bound="Transformer")
+_Transformer = TypeVar("_Transformer", bound=nn.Module)  # visformer.Transformer, or a class of it
 
 
 def copy_torch_transformer(
-    cls: type[_AnyTransformer], nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int
-) -> _AnyTransformer:
+    cls: type[_Transformer], nn_transformer: nn.Transformer, *, src_vocab: int, tgt_vocab: int
+) -> _Transformer:
     """Copy both stacks, layer by layer; see :meth:`visformer.Transformer.from_torch`.
 
     Copied: weights, dtype, device, eps, pre- or post-norm, both final norms (with post-norm too, where the paper
@@ -145,7 +142,7 @@ _DECODER_PARTS = {**_ENCODER_PARTS, "norm_cross": "norm2", "norm_ffn": "norm3"}
 
 
 @torch.no_grad()
-def _copy_stacks(model: "Transformer", nn_transformer: nn.Transformer) -> None:
+def _copy_stacks(model: Any, nn_transformer: nn.Transformer) -> None:
     for ours, theirs, parts in (
         (model.encoder, nn_transformer.encoder, _ENCODER_PARTS),
         (model.decoder, nn_transformer.decoder, _DECODER_PARTS),

@@ -1,21 +1,20 @@
 """Models while they learn: a small one, here and now, and others by the moments of their training that were kept."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from visformer.adapters.bundled import GPT, TRANSLATOR
-from visformer.adapters.learning.recipe import MOST_SEED, TASKS, Recipe
+from visformer.adapters.learning.moment import Watched
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe
+from visformer.adapters.learning.tasks import TASKS
 from visformer.errors import N_
 from visformer.i18n import Gettext, paragraph
 from visformer.pictures.registry.options import Choice, Number, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 
-if TYPE_CHECKING:  # plotly, numpy
+if TYPE_CHECKING:  # plotly
     from plotly.graph_objects import Figure
-
-    from visformer.adapters.learning.moment import Moment
 
 NOTHING = "none"
 WITH_HISTORY = (TRANSLATOR, GPT)
@@ -41,14 +40,6 @@ ABOUT_FIGURES = {
 def explained(figures: Collection[str], gettext: Gettext) -> str:
     """Return what these figures of a moment are, in words."""
     return paragraph(*(gettext(about) for name, about in ABOUT_FIGURES.items() if name in figures))
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A training and its moments, oldest first."""
-
-    recipe: Recipe
-    moments: "Sequence[Moment]"
 
 
 def recipes_of(setting: Setting) -> tuple[Recipe, ...]:
@@ -117,7 +108,7 @@ TRAINING = Text(
 )
 LEARNING = Picture(
     name="learning", view="live", title=N_("Live"), formula=True, options=(TASK, VARIANT, BESIDE, SEED),
-    draw=_drawn, in_handouts=False, look_for=TASKS["repeat"].look_for,
+    draw=_drawn, in_handouts=False, look_for=Recipe().about.look_for,
 )
 HISTORY = Picture(
     name="training-curves", view="history", title=N_("History"), options=(TRAINING,), draw=_history,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.options import one_of, read_flag
@@ -18,7 +18,15 @@ from visformer.web.bundle import imports
 if TYPE_CHECKING:
     from visformer.trace import Trace
 
-VIEWS = tuple(PurePosixPath(name).stem for name in imports("explorer/views/index.js"))
+Exported = Literal["heatmap", "arcs", "tokens"]
+"""The ways in which a file shows one head."""
+
+VIEWS: Mapping[str, Exported] = {"heatmap": "heatmap", "arcs": "arcs", "tokens": "tokens", "layer": "heatmap"}
+"""The views of the explorer, and how a file shows the head in focus of each; the first is the default."""
+
+if [*VIEWS] != (_drawn := [PurePosixPath(name).stem for name in imports("explorer/views/index.js")]):
+    raise ImportError(f"explorer/views/index.js has the views {_drawn}, VIEWS {[*VIEWS]}: say how each is exported")
+
 COMBINED = ("one", "mean", "max")
 ROWS = ("both", "input", "prediction")
 """What names a row of a decoder: the token that it reads as input, the one that it predicts, or both."""
@@ -55,7 +63,7 @@ class Selection:
     stack: str = "encoder.self_attn"
     layer: int = 0
     head: int = 0
-    view: str = VIEWS[0]
+    view: str = next(iter(VIEWS))
     query: int | None = None
     key: int | None = None
     combine: str = "one"
@@ -73,7 +81,7 @@ class Selection:
         """Validate what the component sent; None for anything that is not a selection: browsers are not trusted."""
         if not isinstance(value, Mapping):
             return None
-        if value.get("stack") not in SHORT_NAMES.values() or value.get("view") not in VIEWS:
+        if value.get("stack") not in SHORT_NAMES.values() or value.get("view") not in [*VIEWS]:
             return None
         places = {name: _place(value.get(name)) for name in _PLACES}
         if places["layer"] is None or places["head"] is None:
@@ -174,7 +182,7 @@ def _read(name: str, text: str) -> Any:
     Raises:
         LinkError: the value is invalid; the message says what is valid.
     """
-    choices = {"stack": tuple(SHORT_NAMES), "view": VIEWS, "combine": COMBINED, "rows": ROWS}.get(name)
+    choices = {"stack": tuple(SHORT_NAMES), "view": tuple(VIEWS), "combine": COMBINED, "rows": ROWS}.get(name)
     if choices is not None and text not in choices:
         raise one_of(choices)
     if name in _FLAGS:

@@ -2,13 +2,9 @@
 
 import pytest
 
-from visformer.adapters.learning.recipe import TASKS, Recipe, names_trained
-from visformer.adapters.learning.sequences import SEQUENCES
+from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.tasks import TASKS
 from visformer.errors import ConfigError
-
-
-def test_every_task_has_sequences():
-    assert {*TASKS} == {*SEQUENCES}
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -9,7 +9,8 @@ import streamlit
 
 from tests.app.support import captions, in_a_session
 from visformer.app.serving.admission import Admission
-from visformer.app.session import boxes
+from visformer.app.session import boxes, run
+from visformer.app.session.page import enter
 from visformer.app.streamlit_private import other_sessions
 from visformer.app.widgets import downloads
 from visformer.errors import BudgetError, BusyError
@@ -124,19 +125,24 @@ def test_curves_and_trees_can_be_exported(new_app):
         assert open_export(new_app(**where)) == formats("figure"), where
 
 
-def test_a_file_is_named_after_model_and_picture():
-    with in_a_session({boxes.MODEL: "/models/Mini LM"}):
-        assert downloads.file_name("positions_model") == "Mini-LM-positions-model"
-        assert downloads.file_name("positions_waves") == "positions-waves", "a formula has no model"
+@pytest.mark.parametrize(
+    ("page", "view", "is_of_model"),
+    [
+        *(("head", "", True), ("positions", "model", True), ("positions", "", False), ("positions", "rotary", False)),
+        *(("lab", "", False), ("atlas", "", False), ("learning", "", False), ("learning", "history", False)),
+    ],
+)
+def test_a_file_has_the_model_and_the_sentence_if_its_numbers_are_theirs(page, view, is_of_model):
+    with in_a_session({boxes.MODEL: "/models/Mini LM", boxes.SOURCE: "a b"}):
+        enter(page)
+        run.begin(run.Run(choices={f"{page}_view": view or None}))
+        assert downloads.file_name("x_y") == ("Mini-LM-x-y" if is_of_model else "x-y")
+        assert downloads._about() == ("Mini LM: a b" if is_of_model else "")
+
+
+def test_a_file_name_has_characters_that_every_system_accepts():
     with in_a_session({boxes.MODEL: "猫/../x:y"}):
         assert set(downloads.file_name("encoder-L2-H5")) <= set("xyencoder-LH25.")
-
-
-def test_a_picture_is_described_by_model_and_sentence_unless_it_is_of_a_formula(monkeypatch):
-    monkeypatch.setattr(boxes, "model", lambda: None)
-    monkeypatch.setattr(boxes, "source", lambda: "a b")
-    for key, about in (("head_sum", "en-zh: a b"), ("positions_waves", ""), ("lab_x", "")):
-        assert downloads._about(key) == about, key
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from visformer.app.widgets.formula_box import coloured, excerpt
+from visformer.analysis import METHODS
+from visformer.app.widgets.formula_box import coloured, excerpt, place_of
 from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import SYMBOL, examples
 from visformer.pictures.style.theme import SYMBOLS
@@ -29,6 +30,7 @@ def constants(page):
 SHOWN = {
     page.stem: constants(page) for page in PAGES if page.stem not in ("attention", "lab", "learning", "map")
 }  # no formula
+SHOWN |= {method.name: ([method.formula], [place_of(method.compute)]) for method in METHODS.values()}
 SHOWN |= {example.name: ([example.formula], example.code) for example in examples().values()}
 
 

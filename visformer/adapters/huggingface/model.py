@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.base import OTHER_TOKENIZER, TracedModel
 from visformer.adapters.editing import may_cache
 from visformer.adapters.generating import Settings, Speaker
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
@@ -29,10 +29,10 @@ from visformer.adapters.huggingface.taps import part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.huggingface.wiring import Wiring
-from visformer.adapters.ids import Text
+from visformer.adapters.info import ModelInfo
 from visformer.adapters.params import Weight
 from visformer.adapters.recording import Recorder, check_budget, matching
-from visformer.adapters.requests import Encoded, Request
+from visformer.adapters.requests import Encoded, Request, Text
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.adapters.learning.moment import EVERY, Moment, Sight
+from visformer.adapters.learning.moment import EVERY, Moment, Sight, weights_at
 from visformer.adapters.learning.optimizer import AdamW
 from visformer.adapters.learning.recipe import Recipe
-from visformer.adapters.learning.sequences import NOTHING, SEQUENCES, Batch, Probe
 from visformer.adapters.learning.symbols import Symbols
-from visformer.analysis.heads import weights_at
+from visformer.adapters.learning.tasks import NOTHING, Batch, Probe
 from visformer.model import taps
 from visformer.model.config import GPTConfig, TransformerConfig
 from visformer.model.embedding import sinusoidal_encoding
@@ -45,11 +44,11 @@ class Training:
     def __init__(self, recipe: Recipe) -> None:
         """Draw the first weights; ``recipe.step`` is not read."""
         self.recipe, self.step = recipe, 0
-        self._drawn = SEQUENCES[recipe.task]
+        self._sequences = recipe.about.sequences
         self.module = _first_weights(config_of(recipe), recipe.seed)
-        self.tokenizer = Symbols(self._drawn.symbols)
+        self.tokenizer = Symbols(self._sequences.symbols)
         self._rng = np.random.default_rng([recipe.seed, 1])
-        self.probe: Probe = self._drawn.probe(np.random.default_rng(_PROBE_SEED))
+        self.probe: Probe = self._sequences.probe(np.random.default_rng(_PROBE_SEED))
         self._rate = HIGH_RATE if recipe.variant == "high-rate" else RATE
         self._optimizer = AdamW(self.module.parameters())
         self._losses: list[float] = []
@@ -69,7 +68,7 @@ class Training:
         self._losses.append(loss.item())
 
     def _batch(self) -> Batch:
-        return self._drawn.batch(self._rng, self.recipe.variant)
+        return self._sequences.batch(self._rng, self.recipe.variant)
 
     def moment(self) -> Moment:
         """Return what is drawn of the present step."""
@@ -163,20 +162,20 @@ def one_thread() -> Iterator[None]:
 
 def config_of(recipe: Recipe) -> Config:
     """Return the sizes of the model."""
-    drawn, variant = SEQUENCES[recipe.task], recipe.variant
-    vocab = len(SPECIALS) + len(drawn.symbols)
+    about, variant = recipe.about, recipe.variant
+    vocab = len(SPECIALS) + len(about.sequences.symbols)
     position: PositionName = "none" if variant == "no-positions" else "learned"
     common: dict[str, Any] = {
         "d_model": 64,
         "n_heads": 4,
+        "d_ff": about.d_ff,
         "dropout": 0.0,
-        "max_len": drawn.length,
+        "max_len": about.sequences.length,
         "position": position,
     }
-    if recipe.task == "grammar":
-        return TransformerConfig(vocab, vocab, n_encoder_layers=1, n_decoder_layers=1, d_ff=128, norm="pre", **common)
-    n_layers, d_ff = 1 if variant == "one-layer" else 2, 0 if recipe.task == "repeat" else 128
-    return GPTConfig(vocab, n_layers=n_layers, d_ff=d_ff, causal=variant != "no-mask", **common)
+    if about.translates:
+        return TransformerConfig(vocab, vocab, n_encoder_layers=1, n_decoder_layers=1, norm="pre", **common)
+    return GPTConfig(vocab, n_layers=1 if variant == "one-layer" else 2, causal=variant != "no-mask", **common)
 
 
 def _first_weights(config: Config, seed: int) -> Model:

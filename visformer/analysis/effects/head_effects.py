@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
-    from visformer.adapters.requests import Encoded
+    from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Edit
 
 Floats = NDArray[np.float64]

@@ -18,8 +18,7 @@ from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
-    from visformer.adapters.requests import Encoded
+    from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Patch
     from visformer.trace import Trace
 

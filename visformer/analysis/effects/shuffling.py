@@ -16,7 +16,7 @@ from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
 
 DRAWS = 20
 """Shuffles of which the median is taken."""

@@ -15,8 +15,7 @@ from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:  # a model is above an analysis
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
-    from visformer.adapters.requests import Encoded
+    from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Edit
     from visformer.trace import Trace
 

@@ -16,7 +16,7 @@ from visformer.system.kept import KEPT
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.ids import Text
+    from visformer.adapters.requests import Text
     from visformer.edits import Edit
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from visformer.app.session import boxes, selection
+from visformer.app.session import boxes, run, selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import State
-from visformer.pictures.registry.picture import pages
+from visformer.pictures.registry.picture import View, pages
 from visformer.system.shipped import app_folder
 
 Page = Any  # what st.Page returns, for which Streamlit documents no type
@@ -68,6 +68,13 @@ def _folder() -> Path:
 def current_page() -> str:
     """Return the name of the current page."""
     return _PAGE.get() or ""
+
+
+def current_view() -> View | None:
+    """Return the view of the current page that its switch selects, by default the first; None: it has no views."""
+    page = pages()[current_page()]
+    name = run.current().choices.get(f"{page.name}_view")
+    return page.view(name) if name else next(iter(page.views), None)
 
 
 def enter(page: str) -> None:

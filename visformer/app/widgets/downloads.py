@@ -14,22 +14,22 @@ from visformer.app.serving.models import MODEL, label
 from visformer.app.serving.remote_models import LONG_WORK, history_file
 from visformer.app.session import boxes, selection
 from visformer.app.session.markdown import plain
+from visformer.app.session.page import current_page, current_view
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import files, other_sessions
 from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
+from visformer.pictures.registry.picture import Picture, pages
 from visformer.system import limits
 from visformer.system.kept import KEPT
+from visformer.web.selection import VIEWS
 
 if TYPE_CHECKING:  # numpy
     from pandas import DataFrame
 
     from visformer.trace import Trace
-
-_FORMULAS = ("lab_", "positions_", "atlas_", "history_")
-"""Prefixes of the keys of pictures that show a formula, or numbers of their own, not those of the visitor's model."""
 
 _CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),
@@ -43,11 +43,9 @@ _CONTENTS: dict[Kind, str] = {
 
 def attention(trace: "Trace") -> None:
     """Offer the explorer, its head in focus, and the weights of all heads."""
-    from visformer.export.attention import View
-
     start = selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
-    view = start["view"] if start["view"] in get_args(View) else "heatmap"
+    view = VIEWS[start["view"]]
     picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}" + ("" if view == "heatmap" else f"-{view}")
     place = {name: start[name] for name in ("stack", "layer", "head")}
     drawn = {"place": place, "start": start, "view": view, "query": start["query"] or 0}
@@ -125,7 +123,7 @@ def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any
     from visformer.export.tables import size_of
 
     _ = boxes.gettext()
-    how = Options(theme=theme(), lang=boxes.language(), about=_about(key), **options)
+    how = Options(theme=theme(), lang=boxes.language(), about=_about(), **options)
     formats = [item for item in FORMATS if item.offers.get(kind)]
     names = {
         content: [plain(item.name) for item in formats if item.content == content] for content in get_args(Content)
@@ -195,19 +193,21 @@ def _problems(place: str) -> list[VisformerError]:
     return slot.get()
 
 
-def _is_formula(key: str) -> bool:
-    return key.startswith(_FORMULAS) and key != "positions_model"
+def _is_of_model() -> bool:
+    """Whether the page shows numbers of the visitor's model and sentence: no formula, and none of its own."""
+    view = current_view()
+    return pages()[current_page()].has_sentence and not (isinstance(view, Picture) and view.formula)
 
 
-def _about(key: str) -> str:
-    """Name the model and the sentence; "" for the picture of a formula."""
-    return "" if _is_formula(key) else f"{label(boxes.model() or MODEL)}: {boxes.source()}"
+def _about() -> str:
+    """Name the model and the sentence that the numbers come from; "": they are others."""
+    return f"{label(boxes.model() or MODEL)}: {boxes.source()}" if _is_of_model() else ""
 
 
 def file_name(what: str) -> str:
     """Build a file name without ending in characters that every system accepts.
 
-    It has the model, unless ``what`` is the picture of a formula, and ``what``.
+    It has the model, if the numbers are the model's, and ``what``.
     """
-    model = "" if _is_formula(what) else label(boxes.model() or MODEL)
+    model = label(boxes.model() or MODEL) if _is_of_model() else ""
     return re.sub(r"[^A-Za-z0-9.]+", "-", f"{model}-{what}").strip("-.")

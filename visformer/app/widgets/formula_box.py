@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -64,6 +64,11 @@ def formula(
                 _misprints(claims)
             sections = _(", ").join(map(plain, section.split(", ")))
             st.caption(_(source or N_("Paper, § {section}")).format(section=sections), width="content")
+
+
+def place_of(function: Callable[..., Any]) -> tuple[str, str]:
+    """Return the (file, name) of a function of the package, for ``code`` of :func:`formula`."""
+    return f"{function.__module__.partition('.')[2].replace('.', '/')}.py", function.__qualname__
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from visformer.app.session import address, boxes, run, selection, url_state
-from visformer.app.session.page import current_page
+from visformer.app.session.page import current_page, current_view
 from visformer.app.widgets import component, controls
 from visformer.errors import N_, VisformerError
 from visformer.model.positions import POSITIONS
@@ -83,8 +83,8 @@ def _chosen() -> Selection:
 
 def _where(page: Page) -> str | None:
     """Return the part of the model that the page's view shows."""
-    views = page.views[:1] if (name := run.current().choices.get(f"{page.name}_view")) is None else (page.view(name),)
-    return next((view.where for view in views if view.where), page.where)
+    view = current_view()
+    return (view and view.where) or page.where
 
 
 def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
@@ -101,9 +101,11 @@ def _place(page: Page, stacks: list[str]) -> Mapping[str, Any]:
         stack, kind = _chosen().stack.split(".")
         return {"stack": stack, "kind": kind, "layer": _chosen().layer}
     if page.where == "layer":
-        view = page.view(choices.get(f"{page.name}_view") or page.views[0].view)
-        layer = int(choices.get(f"{page.name}_layer") or 1) - 1
-        stack, options = choices.get(f"{page.name}_stack") or stacks[0], {option.name for option in view.options}
+        view, layer = current_view(), int(choices.get(f"{page.name}_layer") or 1) - 1
+        stack, options = (
+            choices.get(f"{page.name}_stack") or stacks[0],
+            {option.name for option in view.options} if view else set(),
+        )
         part = choices.get(f"{page.name}_part_{stack}") or "self"
         sublayer = KINDS.get(part) if "part" in options else None
         return {"stack": stack, "kind": sublayer, "layer": layer if "layer" in options else None}

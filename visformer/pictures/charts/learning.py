@@ -9,7 +9,7 @@ from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style.theme import CURVES, FAINT
 
 if TYPE_CHECKING:
-    from visformer.pictures.learning import Watched
+    from visformer.adapters.learning.moment import Watched
     from visformer.pictures.registry.setting import Setting
 
 _GRID = "rgba(128,128,128,0.18)"

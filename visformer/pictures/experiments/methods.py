@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from visformer.adapters.bundled import TRANSLATOR, folder_of
-from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of
+from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of, globs
 from visformer.errors import N_
 from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, Labels, Panel, tokens_of
@@ -16,32 +16,9 @@ from visformer.pictures.registry.setting import Setting
 SCORES = folder_of(TRANSLATOR) / "methods.json"
 """How the methods do on the translator: alignment errors and curves, by ``scripts/method_scores.py``."""
 
-RECORD = (
-    *("*.pattern", "*.v", "*.w_o", "*.b_o", "*.resid_pre", "*.resid_self", "*.resid_cross"),
-    *("*.norm_self.gamma", "*.norm_self.beta", "*.norm_cross.gamma", "*.norm_cross.beta"),
-)
+RECORD = globs(end for method in METHODS.values() for end in method.needs)
 """Globs over the tensors and weights that these pictures need."""
 
-TITLES: dict[str, str] = {
-    "raw": N_("weights, mean of the heads of the last layer"),
-    "norm": N_("weights × values, last layer"),
-    "alti": N_("ALTI, last layer"),
-    "rollout": N_("rollout, all layers"),
-    "alti+": N_("ALTI+, all layers"),
-    "attention x gradient": N_("attention × gradient, all layers"),
-    "gradient": N_("gradient × input, nats"),
-    "masking": N_("hiding the token, nats"),
-}
-FORMULAS = {
-    "raw": "α[q,k]",
-    "norm": "‖Σₕ αₕ[q,k] vₕ[k] W_O,h‖",
-    "alti": "max(0, ‖y‖₁ − ‖y − T[q,k]‖₁)",
-    "rollout": "∏ (A + I) / 2",
-    "alti+": "∏ ALTI",
-    "attention x gradient": "max(0, A · ∂y/∂A)",
-    "gradient": "Σ (∂ log p / ∂e) · e",
-    "masking": "log p − log p∖k",
-}
 _SHARES = (N_("source"), N_("prefix"))
 _SIDES: tuple[Where, ...] = ("cross", "decoder")
 
@@ -49,13 +26,18 @@ _SIDES: tuple[Where, ...] = ("cross", "decoder")
 def allowed(setting: Setting) -> dict[str, str]:
     """Return the methods that say something of the rows of this attention, with what they are called."""
     if "stack" not in setting:  # on the command line, before there is a sentence
-        return TITLES
+        return titles()
     trace, where = setting.patterns, _where(setting)
-    return {name: TITLES[name] for name, one in METHODS.items() if one.of != "model" or _explains(trace, where)}
+    return {name: title for name, title in titles().items() if METHODS[name].of != "model" or _explains(trace, where)}
+
+
+def titles() -> dict[str, str]:
+    """Return what each method is called."""
+    return {name: method.title for name, method in METHODS.items()}
 
 
 def methods(setting: Setting) -> list[Panel]:
-    """Draw what each row takes from each token, by one method; of one layer: the last. ALTI+ has shares beside it.
+    """Draw what each row takes from each token, by one method; of one layer: the last. Some have shares beside it.
 
     Args:
         setting: its "stack" says whose rows take from whom; its Trace holds :data:`RECORD`, as far as the model has it.
@@ -63,18 +45,15 @@ def methods(setting: Setting) -> list[Panel]:
     Raises:
         VisformerError: the model's family does not allow the method, such as by norms in other places.
     """
-    name, where = setting["method"], _where(setting)
-    if runs_model(setting):
-        found = setting.source.measure(attribution, method=name, stack="total")
+    method, where = METHODS[setting["method"]], _where(setting)
+    if method.of == "model":
+        found = setting.source.measure(attribution, method=method.name, stack="total")
     else:
-        found = attribution_of(setting.trace, method=name, stack=where)
+        found = attribution_of(setting.trace, method=method.name, stack=where)
     panels = [_drawn(setting, found, where)]
-    return [*panels, _source_share(setting)] if name == "alti+" and where == "cross" else panels
-
-
-def runs_model(setting: Setting) -> bool:
-    """Whether the method runs the model itself, several times."""
-    return METHODS[setting["method"]].of == "model"
+    if method.split_title is not None and where == "cross":
+        panels.append(_source_share(setting, method.name, method.split_title))
+    return panels
 
 
 def _where(setting: Setting) -> Any:
@@ -89,7 +68,7 @@ def _explains(trace: Any, where: str) -> bool:
 
 def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
     trace, gettext, method = setting.trace, setting.gettext, METHODS[found.method]
-    values = found.value / found.value.sum(axis=1, keepdims=True) if method.name == "norm" else found.value
+    values = found.value / found.value.sum(axis=1, keepdims=True) if method.are_lengths else found.value
     columns = tokens_of(trace, "tgt" if where == "decoder" else "src", AXIS_TITLES["key"])
     if values.shape[1] > len(columns):  # what ALTI leaves to the residual stream
         texts = (*columns.texts, gettext(N_("residual stream")))
@@ -98,12 +77,12 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
     return Panel(
         name=method.name,
         symbol="pattern",
-        title=gettext(TITLES[method.name]),
+        title=gettext(method.title),
         values=values.astype(np.float32),
         rows=_rows(trace, where),
         columns=columns,
         scale="weight" if is_share else "signed" if method.signed else "unsigned",
-        note=paragraph(f"{FORMULAS[method.name]}.", gettext(method.about), gettext(method.limit)),
+        note=paragraph(f"{method.plain}.", gettext(method.about), gettext(method.limit)),
     )
 
 
@@ -112,14 +91,14 @@ def _rows(trace: Any, where: str) -> Labels:
     return rows if where == "encoder" else replace(rows, after=trace.tokens["next"])
 
 
-def _source_share(setting: Setting) -> Panel:
-    """How much of each predicted word comes from the source, and how much from what is already written, by ALTI+."""
+def _source_share(setting: Setting, method: str, title: str) -> Panel:
+    """How much of each predicted word comes from the source, and how much from what is already written."""
     gettext: Gettext = setting.gettext
-    parts = [attribution_of(setting.trace, method="alti+", stack=stack).value for stack in _SIDES]
+    parts = [attribution_of(setting.trace, method=method, stack=stack).value for stack in _SIDES]
     return Panel(
         name="shares",
         symbol="pattern",
-        title=gettext(N_("where each word comes from, by ALTI+")),
+        title=gettext(title),
         values=np.stack([part.sum(axis=1) for part in parts], axis=1).astype(np.float32),
         rows=_rows(setting.trace, "cross"),
         columns=Labels(tuple(map(gettext, _SHARES)), "", places=False),

@@ -1,6 +1,7 @@
 /**
  * The views of the explorer by name, in the order of their buttons. To add one, declare it in a file of its own and list
- * it here; its texts view_NAME and view_NAME_about are in words.py. Python reads the names from these imports.
+ * it here and in VIEWS of web/selection.py, which says how a file shows it; its texts view_NAME and view_NAME_about are in
+ * words.py.
  *
  * A view declares
  *   needs: the parts of the scene that it draws, see AttentionView.scene: "matrix", "thumb", "series" (each head), "grid"

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from visformer.adapters.learning.sequences import FIRST, FIXED, NEW, NOTHING, PERIODS, SEQUENCES
 from visformer.adapters.learning.symbols import Symbols
+from visformer.adapters.learning.tasks import FIRST, FIXED, NEW, NOTHING, PERIODS, TASKS
 from visformer.errors import TextError
 
 
 def texts(task, batch):
     """Return each row with its targets joined on, as text: what is read, and what is to be written."""
-    tokenizer = Symbols(SEQUENCES[task].symbols)
+    tokenizer = Symbols(TASKS[task].sequences.symbols)
     for ids, targets in zip(batch.ids, batch.targets, strict=True):
         scored = targets != NOTHING
         first = int(np.argmax(scored))
@@ -22,21 +22,21 @@ def texts(task, batch):
     [("copy", lambda text: text), ("reverse", lambda text: text[::-1]), ("sort", lambda text: "".join(sorted(text)))],
 )
 def test_what_comes_after_the_sign_is_what_the_task_says(task, written):
-    drawn = SEQUENCES[task]
+    drawn = TASKS[task].sequences
     for batch in (drawn.batch(np.random.default_rng(0), "plain"), drawn.probe(np.random.default_rng(0)).batch):
         for read, answer in texts(task, batch):
             assert answer == written(read.removesuffix(">"))
 
 
 def test_sums_are_right_from_the_ones_up():
-    for read, answer in texts("add", SEQUENCES["add"].batch(np.random.default_rng(0), "plain")):
+    for read, answer in texts("add", TASKS["add"].sequences.batch(np.random.default_rng(0), "plain")):
         first, second = read.removesuffix("=").split("+")
         assert int(answer[::-1]) == int(first[::-1]) + int(second[::-1])
 
 
 @pytest.mark.parametrize(("variant", "periods"), [("fixed", {FIXED}), ("drawn", {*PERIODS})])
 def test_letters_recur_after_a_period_and_only_then_are_scored(variant, periods):
-    batch = SEQUENCES["repeat"].batch(np.random.default_rng(0), variant)
+    batch = TASKS["repeat"].sequences.batch(np.random.default_rng(0), variant)
     seen = set()
     for ids, targets in zip(batch.ids, batch.targets, strict=True):
         period = int(np.argmax(targets != NOTHING))
@@ -50,20 +50,20 @@ def test_letters_recur_after_a_period_and_only_then_are_scored(variant, periods)
 
 @pytest.mark.parametrize("task", ["copy", "reverse", "sort", "grammar", "repeat"])
 def test_the_cells_of_the_probe_hold_the_answer(task):
-    probe = SEQUENCES[task].probe(np.random.default_rng(0))
+    probe = TASKS[task].sequences.probe(np.random.default_rng(0))
     batch, name = probe.batch, {"repeat": "induction", "grammar": "aligned"}.get(task, "source")
     rows, queries, keys = probe.cells[name]
     read = batch.ids if batch.source is None else batch.source
     if task != "grammar":
         assert (read[rows, keys] == batch.targets[rows, queries]).all()
         return
-    symbols = SEQUENCES[task].symbols
+    symbols = TASKS[task].sequences.symbols
     half = symbols.index("那")
     assert (read[rows, keys] - FIRST == batch.targets[rows, queries] - FIRST - half).all()
 
 
 def test_symbols_are_read_and_written_and_others_are_refused():
-    letters, words = Symbols(SEQUENCES["repeat"].symbols), Symbols(SEQUENCES["grammar"].symbols)
+    letters, words = Symbols(TASKS["repeat"].sequences.symbols), Symbols(TASKS["grammar"].sequences.symbols)
     assert letters.decode(letters.encode("aB 3")) == "aB3"
     assert words.shown(words.encode("the old cat 那猫")) == ("the", "old", "cat", "那", "猫")
     assert words.spans("the cat") == ((0, 3), (4, 7))

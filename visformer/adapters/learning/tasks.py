@@ -1,11 +1,16 @@
-"""What the tasks are trained and probed on, drawn at random. Ids: :mod:`visformer.adapters.learning.symbols`."""
+"""The tasks: what each is trained and probed on, drawn at random, and what a page says of it.
+
+Ids: :mod:`visformer.adapters.learning.symbols`. No torch here: pages and links read the tasks.
+"""
 
 import string
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from visformer.errors import N_
 
 Ids = NDArray[np.int64]
 Rng = np.random.Generator
@@ -47,9 +52,9 @@ class Probe:
     cells: Cells
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The sequences of a task.
+@dataclass(frozen=True, kw_only=True)
+class Sequences:
+    """What a task is trained and probed on.
 
     Args:
         symbols: its vocabulary, besides the special tokens.
@@ -62,6 +67,39 @@ class Drawn:
     batch: Callable[[Rng, str], Batch]
     probe: Callable[[Rng], Probe]
     length: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """All that is said of a task, in code and on screen: to add one, add its entry to :data:`TASKS`.
+
+    Args:
+        title: its name.
+        look_for: what to watch while it is learned.
+        steps: of the optimizer, after which a training ends by itself.
+        variants: name to label; the first is the default.
+        trained: the label of the loss on what it is trained on.
+        probed: the label of the loss on the probe, which it is never trained on.
+        looks: what heads are scored by, the cells of the probe: name to label.
+        best: the look whose best head a page opens with.
+        sequences: what it is trained and probed on.
+        notes: what to watch with a variant: its name to the sentence.
+        translates: whether an encoder and a decoder learn it, which read words; otherwise a decoder that reads letters.
+        d_ff: the width of the feed-forward layers; 0: there are none.
+    """
+
+    title: str
+    look_for: str
+    steps: int
+    variants: Mapping[str, str]
+    trained: str
+    probed: str
+    looks: Mapping[str, str]
+    best: str
+    sequences: Sequences
+    notes: Mapping[str, str] = field(default_factory=dict)
+    translates: bool = False
+    d_ff: int = 128
 
 
 # Random letters that repeat -------------------------------------------------------------------------------------------
@@ -132,7 +170,7 @@ def _sorted(letters: Ids) -> Ids:
     return np.argsort(letters, axis=1, kind="stable")
 
 
-def _rewriting(order: Callable[[Ids], Ids]) -> Drawn:
+def _rewriting(order: Callable[[Ids], Ids]) -> Sequences:
     def batch(rng: Rng, variant: str) -> Batch:
         lengths = rng.integers(_SHORTEST, _LONGEST + 1, 4)  # a few in a batch, padded to the longest
         parts = [FIRST + rng.integers(0, len(_FEW), (ROWS // 4, int(n))) for n in lengths]
@@ -144,7 +182,7 @@ def _rewriting(order: Callable[[Ids], Ids]) -> Drawn:
         rows, queries = np.repeat(np.arange(8), _PROBED), np.tile(_PROBED + 1 + np.arange(_PROBED), 8)
         return Probe(_written(letters, place), {"source": (rows, queries, 1 + place.ravel())})
 
-    return Drawn((*_FEW, ">"), batch, probe, 2 * _LONGEST + 3)
+    return Sequences(symbols=(*_FEW, ">"), batch=batch, probe=probe, length=2 * _LONGEST + 3)
 
 
 def _joined(parts: list[Batch]) -> Batch:
@@ -237,12 +275,116 @@ def _grammar_probe(rng: Rng) -> Probe:
     return Probe(_joined([_translated(*each[:2]) for each in drawn]), {"aligned": (rows, queries, keys)})
 
 
-SEQUENCES: Mapping[str, Drawn] = {
-    "repeat": Drawn(_LETTERS, _repeat, _repeat_probe, _LENGTH),
-    "copy": _rewriting(_same),
-    "reverse": _rewriting(_reversed),
-    "sort": _rewriting(_sorted),
-    "add": Drawn((*string.digits, "+", "="), lambda rng, _: _sum(rng, 2 * ROWS), _sum_probe, 11),
-    "grammar": Drawn(_WORDS, _grammar, _grammar_probe, 12),
+# The tasks ------------------------------------------------------------------------------------------------------------
+
+_ONE_LAYER, _NO_POSITIONS = N_("One layer"), N_("No positions")
+_HIGH_RATE, _NO_MASK = N_("Learning rate 0.1"), N_("No causal mask")
+_USUAL = {
+    "plain": N_("As usual"),
+    "one-layer": _ONE_LAYER,
+    "no-positions": _NO_POSITIONS,
+    "high-rate": _HIGH_RATE,
+    "no-mask": _NO_MASK,
 }
-"""By the name of the task."""
+
+TASKS: Mapping[str, Task] = {
+    "repeat": Task(
+        title=N_("Repeated letters"),
+        look_for=N_(
+            "Random letters, then the same again. First a head of layer 1 learns to look at the letter before "
+            "(previous token), then one of layer 2 at what came after this letter the last time (induction): at that "
+            "moment the loss falls."
+        ),
+        steps=300,
+        variants={
+            "drawn": N_("Periods 6 to 16"),
+            "fixed": N_("Period always 16"),
+            **{name: label for name, label in _USUAL.items() if name != "plain"},
+        },
+        trained=N_("Loss on the repetition, trained periods"),
+        probed=N_("at period 11, never trained"),
+        looks={"previous": N_("previous token"), "induction": N_("induction"), "answer": N_("the answer itself")},
+        best="induction",
+        sequences=Sequences(symbols=_LETTERS, batch=_repeat, probe=_repeat_probe, length=_LENGTH),
+        d_ff=0,
+        notes={
+            "fixed": N_(
+                "If the period is always 16, positions are enough: the loss falls as well, and no induction head "
+                "forms. At a new period only a model that had to look for letters is right; this one is worse than "
+                "chance."
+            ),
+            "one-layer": N_(
+                "One layer is not enough: an induction head reads what a head of the layer before it has written about "
+                "the letter before."
+            ),
+            "no-positions": N_(
+                "Without positions only the causal mask tells the order: no head finds the letter before, and in the "
+                "same number of steps the loss falls much less."
+            ),
+            "high-rate": N_(
+                "A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."
+            ),
+            "no-mask": N_(
+                "Without the causal mask a letter can read those after it: a head looks at the answer itself, the loss "
+                "falls, and nothing is learned that could write what is not there yet."
+            ),
+        },
+    ),
+    "copy": Task(
+        title=N_("Copying"),
+        look_for=N_(
+            "The letters after the sign > are those before it, in the same order: watch a head draw a line parallel to "
+            "the diagonal."
+        ),
+        steps=400, variants=_USUAL, trained=N_("Loss on the copy"), probed=N_("on new letters"),
+        looks={"source": N_("letter to copy")},
+        best="source", sequences=_rewriting(_same),
+    ),
+    "reverse": Task(
+        title=N_("Reversing"),
+        look_for=N_(
+            "The letters after the sign > are those before it, the last one first: watch a head draw a line across the "
+            "diagonal."
+        ),
+        steps=600, variants=_USUAL, trained=N_("Loss on the reversed letters"), probed=N_("on new letters"),
+        looks={"source": N_("letter to write next")},
+        best="source", sequences=_rewriting(_reversed),
+    ),
+    "sort": Task(
+        title=N_("Sorting"),
+        look_for=N_(
+            "After the sign > come the same letters in alphabetical order: watch a head find the next one, wherever it "
+            "stands."
+        ),
+        steps=300, variants=_USUAL, trained=N_("Loss on the sorted letters"), probed=N_("on new letters"),
+        looks={"source": N_("letter to write next")},
+        best="source", sequences=_rewriting(_sorted),
+    ),
+    "add": Task(
+        title=N_("Adding numbers"),
+        look_for=N_(
+            "Sums of two numbers of two digits, written from the ones up. Watch the heads look at the two digits of "
+            "the same place."
+        ),
+        steps=600, variants=_USUAL, trained=N_("Loss on the digits of the sum"), probed=N_("on new sums"),
+        looks={"source": N_("digits of the same place")},
+        best="source",
+        sequences=Sequences(
+            symbols=(*string.digits, "+", "="), batch=lambda rng, _: _sum(rng, 2 * ROWS), probe=_sum_probe, length=11
+        ),
+    ),
+    "grammar": Task(
+        title=N_("English to Chinese"),
+        look_for=N_(
+            "Some fifty words, an encoder and a decoder. Watch the cross-attention learn which English word "
+            "each Chinese word comes from; the time word changes its place."
+        ),
+        steps=300,
+        variants={name: label for name, label in _USUAL.items() if name not in ("no-mask", "one-layer")},
+        trained=N_("Loss on the translation"), probed=N_("on new sentences"),
+        looks={"aligned": N_("aligned word")},
+        best="aligned", translates=True,
+        sequences=Sequences(symbols=_WORDS, batch=_grammar, probe=_grammar_probe, length=12),
+    ),
+}  # fmt: skip
+"""Tasks by their name in links, the first is the default."""
