@@ -137,7 +137,7 @@ def methods(trace: Trace, bar: Any, maths: Any) -> None:
     method, tokens = BY_NAME[setting["method"]], [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
     with maths:
         code = (formula_box.place_of(method.compute),)
-        formula_box.formula(method.formula, source=method.paper, code=code, page="effects")
+        formula_box.formula(method.formula, source=_(method.paper), code=code, page="effects")
     runs = sum(tokens) + BACK * tokens[-1] if method.of == "model" else 1
     shown = measure(trace, runs, setting, lambda: METHODS.draw(setting))
     if shown is None:

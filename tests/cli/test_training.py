@@ -13,8 +13,9 @@ from safetensors.torch import load_file
 
 import visformer as vf
 from tests.support import SENTENCES, tiny_tokenizer
-from visformer.cli import main, running
+from visformer.cli import main
 from visformer.model.tokenizer import Tokenizer
+from visformer.system import shipped
 
 SUPPLEMENT = Path(__file__).parents[2] / "supplement"
 
@@ -261,7 +262,7 @@ def test_pairs_that_hold_nothing_out_are_refused(tmp_path, pairs, held_out, rows
 @pytest.mark.parametrize("command", ["train", "train-gpt", "evaluate"])
 def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "HERE", tmp_path)
+    monkeypatch.setattr(shipped, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     files = ["--names"] if command == "evaluate" else ["--pairs", pairs, "--valid", pairs, "--out", tmp_path / "run"]
     assert "no folder supplement with the supplement, which comes with visformer: give --supplement" in fails(
@@ -271,7 +272,7 @@ def test_without_the_supplement_the_error_names_the_remedy(tmp_path, pairs, monk
 
 def test_evaluating_pairs_needs_no_supplement(tmp_path, pairs, model, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "HERE", tmp_path)
+    monkeypatch.setattr(shipped, "HERE", tmp_path)
     monkeypatch.setattr(metadata, "files", lambda _: [])
     printed = run("evaluate", *model, "--pairs", pairs, "--half")
     assert "bleu:\n  all:\n    pairs: 4\n    en-zh:\n      bleu: " in printed, "indented lines"

@@ -73,13 +73,13 @@ def clearest(trace, stack, layer, head):
     part, kind = stack.split(".")
     queries, keys = ("src" if part == "encoder" else "tgt"), ("tgt" if stack == "decoder.self_attn" else "src")
     weights = trace[f"{part}.{layer}.{kind}.pattern"].value[head]
-    rows = [(row.max(), query, int(row.argmax())) for query, row in enumerate(weights)]
+    rows = [(round(float(row.max()), 4), query, int(row.argmax())) for query, row in enumerate(weights)]
     telling = [
         (weight, query, key)
         for weight, query, key in rows
         if not (trace.special[queries][query] or trace.special[keys][key] or (queries == keys and query == key))
     ]
-    weight, query, key = max(telling or rows)
+    weight, query, key = max(telling or rows, key=lambda row: row[0])
     row = trace.tokens[queries][query]
     predicting = row if queries == "src" else f"{row} → {trace.tokens['next'][query]}"
     return predicting, trace.tokens[keys][key], weight

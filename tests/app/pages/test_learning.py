@@ -203,7 +203,7 @@ def test_the_history_of_the_bundled_models_opens_with_its_marks(new_app):
     assert boxes == {"Other pages' model", "Model whose training is shown"}
     names, lines = curves(app)
     assert {"BLEU en→zh", "AER zh→en", "Alignment head"} <= {*names} and not lines
-    assert app.dataframe[0].value["step"].tolist() == [1429] + 3 * [4033] + 3 * [12167]
+    assert app.dataframe[0].value["step"].tolist() == [1429] + 3 * [4033] + 2 * [23839]
     assert len(captions(app, "A mark is where a head appears: from this moment on it has its label")) == 1
     (about,) = captions(app, "The loss is the mean of −ln p of the right token, in nats")
     assert "BLEU, 0 to 100, says" in about and "The alignment error rate (AER) is" in about

@@ -73,8 +73,8 @@ def test_a_link_opens_a_moment_and_a_moment_has_an_address(new_app):
     assert toggle(app).value
     assert address_of(app)["model"] == "en-zh@5"
     assert presented(app)["moments"]
-    assert "Step 179 of 12,167" in presented(app)["sentence"]
-    (figures,) = [caption for caption in app.caption if caption.value.startswith("Step 179 of 12,167 · loss ")]
+    assert "Step 179 of 23,839" in presented(app)["sentence"]
+    (figures,) = [caption for caption in app.caption if caption.value.startswith("Step 179 of 23,839 · loss ")]
     assert "−ln p" in figures.help and "BLEU" in figures.help and "alignment error rate" in figures.help
 
 
