@@ -9,15 +9,10 @@ SOURCES = {".py", ".js", ".css"}
 FOLDERS = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__")]
 
 
-def test_the_top_level_has_at_most_20_entries():
-    entries = [path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"]
-    assert len(entries) <= 20, sorted(entries)
-
-
-def test_a_folder_has_at_most_15_source_files():
+def test_a_folder_has_at_most_25_source_files():
     for folder in FOLDERS:
         files = [path.name for path in folder.iterdir() if path.suffix in SOURCES and path.name != "__init__.py"]
-        assert len(files) <= 15, (folder.name, sorted(files))
+        assert len(files) <= 25, (folder.name, sorted(files))
 
 
 def test_no_folder_mixes_python_with_javascript_or_css():

@@ -350,11 +350,7 @@ class TracedModel(Reruns):
 
     @abstractmethod
     def _encode(self, request: Request) -> Encoded:
-        """Turn the texts of a request into ids.
-
-        Raises:
-            TextError: a text cannot be used.
-        """
+        """Turn the texts of a request into ids."""
 
     @abstractmethod
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:

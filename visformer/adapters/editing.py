@@ -95,11 +95,7 @@ class _Function:
         self._changed = False
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
-        """Call the function with a copy, which it may change in place; return ``tensor`` itself if it is unchanged.
-
-        Raises:
-            EditError: it returns no tensor of the same kind.
-        """
+        """Call the function with a copy, which it may change in place; return ``tensor`` itself if it is unchanged."""
         self._called[name] = None
         copy = tensor.clone()
         result = self.function(name, copy)
@@ -124,11 +120,7 @@ class _Function:
         return result
 
     def require_change(self) -> None:
-        """Refuse a function that has returned every tensor as it was.
-
-        Raises:
-            EditError: the message lists the first names that it was called with.
-        """
+        """Refuse a function that has returned every tensor as it was."""
         if not self._changed:
             raise EditError(
                 N_(

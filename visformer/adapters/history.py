@@ -118,11 +118,7 @@ def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]
 
 
 def _folder(name: str) -> Path:
-    """Return the folder of a model, whether or not it is there.
-
-    Raises:
-        CheckpointError: nothing can be looked for under this name.
-    """
+    """Return the folder of a model, whether or not it is there."""
     folder = folder_of(name)
     try:
         (folder / "moments" / "moments.json").exists()

@@ -267,11 +267,7 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
 
 
 def _without_peft(module: Any) -> Any:
-    """Return the model that a PeftModel is around, whose modules hold the adapters.
-
-    Raises:
-        VisformerError: the adapter is no part of the modules: it writes tokens before the text.
-    """
+    """Return the model that a PeftModel is around, whose modules hold the adapters."""
     if not hasattr(module, "get_base_model") or not hasattr(module, "peft_config"):
         return module
     for adapter in module.peft_config.values():

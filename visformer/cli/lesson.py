@@ -63,11 +63,7 @@ def export(file: Path | None, out: Path, lang: str) -> None:
 
 
 def _read(file: Path | None, lang: str) -> Any:
-    """Read and check a lesson.
-
-    Raises:
-        ClickException: it has faults; the message lists one a line.
-    """
+    """Read and check a lesson."""
     from visformer.app.lessons import lesson_file
     from visformer.app.lessons.handout import trace_of
     from visformer.app.session import url_state

@@ -61,11 +61,7 @@ def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:
 
 
 def _patterns(setting: Setting) -> Mapping[int, TracedTensor]:
-    """Return the patterns by layer of the attention that :func:`kind` selects.
-
-    Raises:
-        VisformerError: the model is encoder-only.
-    """
+    """Return the patterns by layer of the attention that :func:`kind` selects."""
     trace = setting.patterns
     if "tgt" not in trace.tokens:
         raise VisformerError(N_("This model is an encoder: it generates no text, so there are no decoding steps."))

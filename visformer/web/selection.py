@@ -177,11 +177,7 @@ _HOW = {
 
 
 def _read(name: str, text: str) -> Any:
-    """Parse one field of a link.
-
-    Raises:
-        LinkError: the value is invalid; the message says what is valid.
-    """
+    """Parse one field of a link."""
     choices = {"stack": tuple(SHORT_NAMES), "view": tuple(VIEWS), "combine": COMBINED, "rows": ROWS}.get(name)
     if choices is not None and text not in choices:
         raise one_of(choices)

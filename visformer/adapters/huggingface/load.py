@@ -101,11 +101,7 @@ def _with_adapter(folder: Path, model: HubModel, *, named: str) -> HubModel:
 
 
 def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
-    """Load an encoder with the head that it was saved with, unless the head's weights are not there, and all else.
-
-    Returns:
-        The module, and the names of weights that are missing: they are random. A pooler is never shown.
-    """
+    """Load an encoder with the head that it was saved with, unless the head's weights are not there, and all else."""
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
     heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
     for auto in (*heads, class_of(config)):

@@ -204,11 +204,7 @@ class HubModel(TracedModel):
 
     @contextmanager
     def _watching(self, recorder: Recorder, part: str) -> Iterator[None]:
-        """Let ``recorder`` visit what ``part`` computes.
-
-        Raises:
-            TraceError: a value that it waits for was not computed as when the model was wrapped.
-        """
+        """Let ``recorder`` visit what ``part`` computes."""
         with self._wiring.open(), watching(recorder, part, self._wiring.callers):
             yield
         for name in self._names:
@@ -341,14 +337,7 @@ class HubModel(TracedModel):
     # Probing the model on a short text ----------------------------------------------------------------------------
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
-        """Compare a traced pass with the model's own eager one.
-
-        Returns:
-            The shape of every recorded tensor, in the order of computation; its token axes are as long as the probe.
-
-        Raises:
-            VisformerError: the model returns no attention weights, or their rows do not sum to 1.
-        """
+        """Compare a traced pass with the model's own eager one."""
         ours, self._wiring.ours = self._wiring.ours, False
         with on_text_alone(self.module):
             own = self._probe_pass(Recorder(frozenset(), ()), patterns=has_patterns(self._config))

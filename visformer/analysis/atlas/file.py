@@ -154,11 +154,7 @@ def _table(name: str, packed: bytes, before: int) -> "pyarrow.Table":
 
 
 def _checked(found: Tables, name: str) -> Tables:
-    """Require what the pages count on: what it is of, heads that are there once, and numbers that are numbers.
-
-    Raises:
-        ValueError: it is not so.
-    """
+    """Require what the pages count on: what it is of, heads that are there once, and numbers that are numbers."""
     for each, table in found.items():
         _require_values(table)
         keys = KEYS.get(each, ())

@@ -163,11 +163,7 @@ class _Cluster:
         ray.shutdown()
 
     def results(self, dataset: Any) -> Generator[dict[str, Any]]:
-        """Yield rows as they come.
-
-        Raises:
-            VisformerError: none came for a minute, and no worker runs; or Ray gave up.
-        """
+        """Yield rows as they come."""
         with _Watch() as watch, closing(iter(dataset.iter_rows())) as rows:
             try:
                 for row in rows:

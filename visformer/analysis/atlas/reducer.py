@@ -101,11 +101,7 @@ class Sums:
 
 
 def _by_offset(pattern: NDArray[np.float32]) -> Floats:
-    """Sum patterns (text, layer, head, token, token) by how far the key is from the row, and count such cells.
-
-    Returns:
-        (2, layer, head, offset): weight and cells.
-    """
+    """Sum patterns (text, layer, head, token, token) by how far the key is from the row, and count such cells."""
     n_texts, *heads, n, _ = pattern.shape
     padded = np.zeros((*heads, n, 2 * n))
     pattern[..., ::-1, :].sum(axis=0, dtype=np.float64, out=padded[..., :n])

@@ -70,11 +70,7 @@ _NO_LOGITS = N_("This model predicts no next tokens: ask what it reads.")
 
 
 def _question(trace: "Trace", wanted: Wanted | None) -> Question:
-    """Draw what depends on the kind of question, and return the question.
-
-    Raises:
-        VisformerError: it cannot be asked.
-    """
+    """Draw what depends on the kind of question, and return the question."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         return _next(trace, wanted) if _KIND.get() == "next" else _reading(trace, wanted)
 

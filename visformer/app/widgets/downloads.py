@@ -111,15 +111,7 @@ def _popover(key: str) -> Iterator[bool]:
 
 
 def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
-    """Draw a button for each format.
-
-    Args:
-        kind: the kind of ``what``.
-        what: the object to export, as it was drawn.
-        key: the picture's key on the page.
-        picture: what a drawn picture shows, for its file name; by default the key.
-        options: further fields of :class:`visformer.export.formats.Options`.
-    """
+    """Draw a button for each format."""
     from visformer.export.tables import size_of
 
     _ = boxes.gettext()
