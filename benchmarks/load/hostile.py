@@ -49,11 +49,11 @@ class Hostile(Visitor):
             self._files[button.label] = button.deferred_file_id
         return message
 
-    async def files(self, *labels: str) -> None:
-        """Open all popovers and ask for these files, all at once."""
+    async def files(self, *labels: str, times: int = 1) -> None:
+        """Open all popovers and ask for these files, by default for all that are offered, all at once."""
         await self._run(*(WidgetState(id=name, bool_value=True) for name in self._popovers if name))
         assert self._socket is not None
-        for label in labels:
+        for label in (labels or (*self._files,)) * times:
             message = BackMsg()
             request = message.backend_operation_request
             request.request_id, request.session_id = label, self.session
@@ -92,12 +92,12 @@ async def _beams(visitor: Hostile) -> None:
 
 async def _exports(visitor: Hostile) -> None:
     await visitor.open(f"text={'+'.join(['the+old+house'] * 50)}&try={next(_SEEDS)}")
-    await visitor.files(*["CSV", "JSON", "HTML"] * 3)
+    await visitor.files(times=3)
 
 
 async def _lesson(visitor: Hostile) -> None:
     await visitor.open(f"lesson={lesson_file.pack(_LESSON.encode())}&step=1")
-    await visitor.files(*["HTML"] * 8)
+    await visitor.files("HTML", times=8)
 
 
 async def _long(visitor: Hostile) -> None:
