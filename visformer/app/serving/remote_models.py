@@ -1,7 +1,7 @@
 """Models in worker processes, by name: those for sentences hold one, that for long work as many as there is room for.
 
 Functions and arguments must be picklable, and models are passed by name, so that waiting work holds no model. Without
-processes (app.py), all of this runs in the server's own.
+processes (VISFORMER_PROCESSES=0, the default), all of this runs in the server's own.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

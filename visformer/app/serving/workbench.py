@@ -54,7 +54,7 @@ _FIRST_BOX = N_("Sentence")
 
 
 _Texts = tuple[str, str | None]
-"""Of both boxes; None: nothing is typed in the second one."""
+"""Texts of the first and the second box; None: the second is empty."""
 
 
 @dataclass(frozen=True)
