@@ -49,9 +49,12 @@ class Hostile(Visitor):
             self._files[button.label] = button.deferred_file_id
         return message
 
-    async def files(self, *labels: str, times: int = 1) -> None:
-        """Open all popovers and ask for these files, by default for all that are offered, all at once."""
+    async def open_popovers(self) -> None:
         await self._run(*(WidgetState(id=name, bool_value=True) for name in self._popovers if name))
+
+    async def files(self, *labels: str, times: int = 1) -> None:
+        """Ask for these files, by default for all that are offered, all at once."""
+        await self.open_popovers()
         assert self._socket is not None
         for label in (labels or (*self._files,)) * times:
             message = BackMsg()

@@ -2,14 +2,17 @@
 
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from playwright.sync_api import expect
+
 from tests.addresses import fields_of
 
 DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def wait_until_done(page):
-    """Wait until the script run has ended; the address changes last."""
+    """Wait until the script run has ended; the address changes last. Parts whose code still loads are skeletons."""
     page.locator(DONE).wait_for()
+    expect(page.locator("[data-testid=stSkeleton]")).to_have_count(0)
 
 
 def address_of(page):

@@ -114,7 +114,7 @@ def test_the_id_of_a_file_cannot_be_guessed_and_ends_with_the_next_run_of_its_pa
     async def ask():
         visitor = Hostile(server.address, "")
         await visitor.open()
-        await visitor.files()
+        await visitor.open_popovers()
         first = visitor._files["SVG"]
         assert await made(visitor, first)
         await visitor.enter("I see a cat.")
