@@ -1,7 +1,8 @@
 """Pictures as self-contained HTML pages, with script, styles and numbers, for saved files and notebooks.
 
-They show the explorer, two linked ones, one at every checkpoint of a training, or the whole model. Numbers and tokens are the same bytes as in the app, in base64. The only text of a sentence in the markup is the title,
-which is escaped. The page's Content-Security-Policy forbids loading anything.
+They show the explorer, two linked ones, one at every checkpoint of a training, or the whole model. Numbers and tokens
+are the same bytes as in the app, in base64. The only text of a sentence in the markup is the title, which is escaped.
+The page's Content-Security-Policy forbids loading anything.
 """
 
 import base64
