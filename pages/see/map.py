@@ -19,9 +19,8 @@ from visformer.pictures.block import KINDS
 from visformer.pictures.head import Place
 from visformer.pictures.map import MAP, RECORD, drawn
 from visformer.trace import Trace
-from visformer.web.places.cell import RECORD as CELL
-from visformer.web.places.cell import cell
-from visformer.web.places.zoom import Zoom
+from visformer.web.places import RECORD as CELL
+from visformer.web.places import Zoom, cell
 from visformer.web.selection import Selection
 
 ZOOMED: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
@@ -93,7 +92,7 @@ def move(value: Any) -> None:
 
 
 def place_of(trace: Trace, zoom: Zoom | None, chosen: Selection) -> Mapping[str, Any]:
-    """Return what the place's message holds, see :func:`visformer.web.places.message.pack_place`."""
+    """Return what the place's message holds, see :func:`visformer.web.map.pack_place`."""
     if zoom is None:
         return {"zoom": ""}
     place: dict[str, Any] = {"zoom": str(zoom), "way": way_of(trace, zoom, chosen)}

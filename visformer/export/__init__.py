@@ -21,8 +21,7 @@ _PLACES = {
     "visformer.export.svg": "heads_svg panels_svg",
     "visformer.export.tables": "figure_csv figure_json panels_csv panels_json panels_tensors to_csv to_json",
     "visformer.export.views": "arcs_svg tokens_svg",
-    "visformer.web.history": "history_page",
-    "visformer.web.page": "model_page page pair_page",
+    "visformer.web.page": "history_page model_page page pair_page",
 }
 _PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
 __all__ = sorted(_PUBLIC)
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from visformer.export.tables import to_json as to_json
     from visformer.export.views import arcs_svg as arcs_svg
     from visformer.export.views import tokens_svg as tokens_svg
-    from visformer.web.history import history_page as history_page
+    from visformer.web.page import history_page as history_page
     from visformer.web.page import model_page as model_page
     from visformer.web.page import page as page
     from visformer.web.page import pair_page as pair_page

@@ -13,8 +13,7 @@ from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
 from visformer.web.chunks import Focus
-from visformer.web.history import history_frame
-from visformer.web.page import frame, model_frame
+from visformer.web.page import frame, history_frame, model_frame
 from visformer.web.selection import Selection
 
 

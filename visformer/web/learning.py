@@ -124,7 +124,7 @@ def end_of(trainings: Sequence[Sequence[Moment]], first: int) -> int:
 
 def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
     moments, sight = shown.moments, shown.sight
-    told: dict[str, Any] = {
+    packed: dict[str, Any] = {
         "title": shown.title,
         "queries": [visible(token) for token in sight.queries],
         "keys": [visible(token) for token in sight.keys],
@@ -133,9 +133,9 @@ def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
         "moments": [[m.step, round(m.loss, 4), round(m.probed, 4), round(m.right, 3)] for m in moments],
     }
     if moments:
-        told |= {
+        packed |= {
             "shape": [*moments[0].patterns.shape[:2]],
             "scores": numbers.add(np.stack([m.scores for m in moments]).astype("<f4")),
             "patterns": numbers.add(np.stack([m.patterns for m in moments])),
         }
-    return told
+    return packed

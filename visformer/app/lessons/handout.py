@@ -25,7 +25,7 @@ from visformer.pictures.registry.setting import PATTERNS, Setting, Source
 from visformer.pictures.style.theme import visible
 from visformer.system import cancellation, limits
 from visformer.trace.stacks import STACKS
-from visformer.web.slides import Part, Slide, slides
+from visformer.web.slides import Slide, SlidePicture, slides
 
 if TYPE_CHECKING:  # numpy
     from visformer.model.decoding import Decoding
@@ -115,7 +115,7 @@ def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
     return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")
 
 
-def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """Pack the explorer for a step on the page Attention."""
     from visformer.web.chunks import focus_from
     from visformer.web.payload import pack, pack_rest
@@ -125,7 +125,7 @@ def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[
     trace = trace_of(state, model_of)
     start = state.selection.fitting(trace)[0].start()
     picture = pack(trace, gettext=translations(language).gettext, lang=language, start=start)
-    return [Part("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
+    return [SlidePicture("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
 
 
 def _shows_letters(state: url_state.State) -> bool:
@@ -133,7 +133,7 @@ def _shows_letters(state: url_state.State) -> bool:
     return state.page == embedding.PAGE.name and state.choices.get("embedding_view", letters) == letters
 
 
-def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """List every token, and the merges of the longest piece."""
     if not {*state.choices} <= {"embedding_view", "embedding_side", "embedding_piece"}:
         return []
@@ -146,7 +146,7 @@ def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[P
         [str(r.number), visible(r.token), str(r.id), r.meaning and _(r.meaning)] for r in embedding.rows(trace, side)
     ]
     title = f"{_('The tokens and their ids')} · {_(embedding.ORDINARY)}"
-    parts = [Part("table", table=[heads, *rows], title=title)]
+    parts = [SlidePicture("table", table=[heads, *rows], title=title)]
     piece = embedding.piece_of(text, embedding.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())
@@ -157,11 +157,11 @@ def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[P
         merged = zip(range(len(steps)), steps, embedding.merges(steps), strict=True)
         lines = [[str(i), " · ".join(map(visible, s)), " + ".join(map(visible, m))] for i, s, m in merged]
         heads = [_("merge"), _("parts"), _("merged")]
-        parts.append(Part("table", table=[heads, *lines], title=_("How letters are merged")))
+        parts.append(SlidePicture("table", table=[heads, *lines], title=_("How letters are merged")))
     return parts
 
 
-def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """Draw the pictures of a page's view; [] if it has none, or if the step sets an option that is not theirs."""
     page = pages()[state.page]
     switch = f"{page.name}_view"
@@ -177,7 +177,7 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
     return parts if {*state.choices} <= known else []
 
 
-def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[Part]:
+def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[SlidePicture]:
     from visformer.export.curves import figure_svg
     from visformer.web.panels import pack_panels
 
@@ -186,11 +186,13 @@ def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: s
         from visformer.web.chunks import Focus
         from visformer.web.map import pack_map
 
-        return [Part("map", pack_map(shown.trace, focus=Focus(*shown.head), gettext=source.gettext, lang=language))]
+        return [
+            SlidePicture("map", pack_map(shown.trace, focus=Focus(*shown.head), gettext=source.gettext, lang=language))
+        ]
     if is_figure(shown):
         dark = picture.make(replace(source, theme="dark"), values)
-        return [Part("image", images=(figure_svg(shown), figure_svg(dark)))]
-    return [Part("panels", pack_panels(shown, gettext=source.gettext, lang=language))]
+        return [SlidePicture("image", images=(figure_svg(shown), figure_svg(dark)))]
+    return [SlidePicture("panels", pack_panels(shown, gettext=source.gettext, lang=language))]
 
 
 def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:

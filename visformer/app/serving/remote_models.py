@@ -160,7 +160,7 @@ def _outline(used: "TracedModel") -> "TracedModel":
 
 
 def history_file(name: str, source: str, target: str | None, *, start: Mapping[str, Any], language: str) -> bytes:
-    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.history`."""
+    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.page`."""
     from visformer.export.formats import Options, file_of
     from visformer.figures import source_of
     from visformer.pictures.attention import HISTORY

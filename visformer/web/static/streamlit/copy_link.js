@@ -4,7 +4,7 @@ import { mendSideBar } from "../streamlit_private/sidebar.js"
 
 const DONE = 2000 // milliseconds for which the button confirms
 
-export default ({ data, parentElement }) => {
+export function copyButton({ data, parentElement }) {
   if (!data) return undefined
   const words = JSON.parse(new TextDecoder().decode(data))
   const parts = ["button", "[role=status]", "p", "input"].map((part) => parentElement.querySelector(part))

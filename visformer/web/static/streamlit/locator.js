@@ -1,20 +1,16 @@
 /** You are here: the model from the bottom up, each part a link to its page, and the part marked that the page shows. */
 
 import { fill, part } from "../shared/dom.js"
-import { open } from "../shared/history.js"
-import { streamlitView } from "./views/view.js"
+import { open } from "../shared/navigation.js"
 
 const [FEWEST, FEW] = [3, 4] // layers that are drawn of many, in a low window and in others
 const [SMALL, LOW] = ["(max-height: 679px)", "(max-height: 779px)"].map((query) => matchMedia(query))
 
-export default streamlitView(
-  (element, message) => {
-    const drawing = new Drawing(element)
-    drawing.update(message)
-    return drawing
-  },
-  () => {},
-)
+export function mountLocator(element, message) {
+  const locator = new Locator(element)
+  locator.update(message)
+  return locator
+}
 
 /** The layers that are drawn, ascending: the first, the last, the one that the page shows, then the lowest. */
 export function shownLayers(count, shown, most) {
@@ -24,7 +20,7 @@ export function shownLayers(count, shown, most) {
   return [...layers].sort((a, b) => a - b)
 }
 
-class Drawing {
+class Locator {
   constructor(element) {
     this.root = part(element, "nav", "here")
     this.redraw = () => this.draw()
@@ -42,15 +38,15 @@ class Drawing {
     const focused = root.getRootNode().activeElement?.dataset.name
     root.replaceChildren()
     root.lang = lang
-    const said = this.said()
-    root.setAttribute("aria-label", said ? fill(words.about, { place: said }) : words.alone)
+    const place = this.describe()
+    root.setAttribute("aria-label", place ? fill(words.about, { place }) : words.alone)
     root.classList.toggle("vf-small", SMALL.matches)
     root.classList.toggle("vf-whole", here.where === "model")
     // In the lowest windows the parts are too small to be hit: all of them are one link.
     const columns = SMALL.matches ? this.link(root, "columns", "model", "") : part(root, "div", "columns")
-    if (SMALL.matches) columns.setAttribute("aria-label", [words.model, said].filter(Boolean).join(" · "))
+    if (SMALL.matches) columns.setAttribute("aria-label", [words.model, place].filter(Boolean).join(" · "))
     for (const name of Object.keys(stacks)) this.column(columns, name, here)
-    part(root, "div", "spot").textContent = said
+    part(root, "div", "spot").textContent = place
     if (focused) root.querySelector(`[data-name="${focused}"]`)?.focus({ preventScroll: true })
   }
 
@@ -136,7 +132,8 @@ class Drawing {
     return where === "layer" ? kind === "ffn" && layer !== null : kind === where
   }
 
-  said() {
+  /** What is marked, in words. */
+  describe() {
     const { here, words, stacks } = this.data
     const { where, stack, kind, layer } = here
     if (where === "attention") return this.named(stack, layer, kind)
