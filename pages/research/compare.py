@@ -19,7 +19,7 @@ from visformer.trace.stacks import STACKS
 
 FORMULA = r"""&\textstyle \mathrm{TV}(\sym{pattern}{p}, \sym{pattern}{q})
 = \frac{1}{2} \sum_k |\sym{pattern}{p}_k - \sym{pattern}{q}_k|"""
-CODE = (("analysis/comparing.py", "row_distances"), ("analysis/partners.py", "token_partners"))
+CODE = (("analysis/comparing.py", "row_distances"), ("analysis/comparing.py", "token_partners"))
 TOLD = N_("Total variation distance of two rows")
 
 _ = boxes.gettext()

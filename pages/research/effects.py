@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from visformer.adapters.bundled import TRANSLATOR
-from visformer.analysis.effects.shuffling import DRAWS
-from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.analysis.effects.weight_effects import DRAWS, EXACT_TOKENS
 from visformer.analysis.methods import METHODS as BY_NAME
 from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
@@ -39,10 +38,10 @@ FORMULAS = {
 }
 CODE = (
     ("analysis/effects/weight_effects.py", "weight_effects"),
-    ("analysis/effects/shuffling.py", "shuffle_effect"),
+    ("analysis/effects/weight_effects.py", "shuffle_effect"),
     ("analysis/effects/patching.py", "patching"),
     ("analysis/effects/lens.py", "logit_lens"),
-    ("analysis/effects/direct.py", "direct_attribution"),
+    ("analysis/effects/lens.py", "direct_attribution"),
 )
 CODE_OF = {"weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
 SOURCES = {

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.effects.head_effects import head_effects, pruning
-from visformer.analysis.effects.sentences import effect_sentences
+from visformer.analysis.effects.head_effects import effect_sentences, head_effects, pruning
 from visformer.analysis.known_heads import LABELS, LEAST, known_heads
 from visformer.errors import N_
 from visformer.i18n import Gettext

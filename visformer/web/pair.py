@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.analysis.partners import token_partners
+from visformer.analysis.comparing import token_partners
 from visformer.errors import N_, TraceError
 from visformer.panel import ticks
 from visformer.pictures.comparing.matching import matches

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.comparing import partners_of
-from visformer.analysis.partners import Partners
+from visformer.analysis.comparing import Partners, partners_of
 from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, traced

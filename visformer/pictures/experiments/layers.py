@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visformer.analysis.effects import direct, lens
+from visformer.analysis.effects import lens
 from visformer.errors import N_
 from visformer.panel import Labels, Panel
 from visformer.pictures.experiments.shuffled import rows_of
@@ -54,8 +54,8 @@ def logit_lens(setting: Setting) -> Any:
 
 def split(model: "TracedModel", source: str, target: str | None = None, *, row: int, to: str | None = None) -> Any:
     """Split the logit of what a row predicts; errors as for :func:`visformer.analysis.direct_attribution`."""
-    record = model.available((*direct.DIRECT_NEEDS, "decoder.*.b_o"))
-    return direct.direct_attribution(model.trace(source, target, to=to, record=record), row)
+    record = model.available((*lens.DIRECT_NEEDS, "decoder.*.b_o"))
+    return lens.direct_attribution(model.trace(source, target, to=to, record=record), row)
 
 
 _OTHERS = {

@@ -4,18 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from visformer.analysis.effects import shuffling
+from visformer.analysis.effects import weight_effects
 from visformer.errors import N_
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style.theme import visible
 from visformer.system.progress import report
 
 
-def moved(setting: Setting) -> shuffling.ShuffleEffect:
+def moved(setting: Setting) -> weight_effects.ShuffleEffect:
     """Return how far the output moves when the weights of the selected head or layer are shuffled or made uniform."""
     whole = setting["scope"] == "layer"
-    effect: shuffling.ShuffleEffect = setting.source.measure(
-        shuffling.shuffle_effect,
+    effect: weight_effects.ShuffleEffect = setting.source.measure(
+        weight_effects.shuffle_effect,
         path=f"{setting.part}.{setting['layer']}.*" if whole else setting.path,
         head=None if whole else setting["head"],
         weights=setting["weights"],
