@@ -23,8 +23,8 @@ from visformer.errors import CheckpointError, VisformerError
 from visformer.model.decoding import Step
 from visformer.panel import traced
 from visformer.pictures.attention import History
-from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.registry.picture import pictures
+from visformer.pictures.sides import Sides
 from visformer.system.memory import is_shortage
 from visformer.trace.stacks import STACKS
 

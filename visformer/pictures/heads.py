@@ -166,7 +166,7 @@ def labelled(model: Any, *_sentence: Any, to: Any = None) -> "pd.DataFrame":
 
 
 def _curves(setting: Setting) -> Any:
-    from visformer.pictures.charts.heads import pruning_curves
+    from visformer.pictures.charts.effects import pruning_curves
 
     _ = setting.gettext
     return pruning_curves(

@@ -6,7 +6,7 @@ from typing import Any
 from visformer.adapters.history import model_of
 from visformer.errors import N_, BudgetError
 from visformer.pictures.attention import History, step_of, told
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.web.bundle import stylesheet

@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import Any
 
 from visformer.errors import N_, TraceError
-from visformer.pictures.comparing.sides import Sides
-from visformer.pictures.style.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
+from visformer.pictures.sides import Sides
+from visformer.pictures.style import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
