@@ -19,7 +19,7 @@ from visformer.adapters.base import TracedModel
 from visformer.adapters.bundled import BUNDLED, GPT
 from visformer.analysis import bundled_trees
 from visformer.analysis.atlas import Data, build
-from visformer.analysis.atlas.file import bundled_file, pack
+from visformer.analysis.atlas.archive import bundled_file, pack
 from visformer.analysis.atlas.run import EFFECTS
 from visformer.model.tokenizer import Tokenizer
 from visformer.system.checksums import write_sums

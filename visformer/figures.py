@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from visformer.pictures.charts.panels import attention_head, attention_heads, matrix
     from visformer.pictures.charts.positions import position_waves, rotation_circle
     from visformer.pictures.registry.setting import Source
-    from visformer.pictures.style.theme import Theme
+    from visformer.pictures.style import Theme
     from visformer.trace import Trace
 
 

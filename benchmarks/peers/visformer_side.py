@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.messages import read_message
 from benchmarks.peers.subjects import Subject
-from visformer.pictures.style.theme import SEQUENTIAL
+from visformer.pictures.style import SEQUENTIAL
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import axes_of
 from visformer.web.bundle import script, stylesheet

@@ -51,7 +51,7 @@ def whole_model() -> None:
     here.tell("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, chosen)
-        downloads.page([("model", model, KEY)])
+        downloads.page([(model, KEY)])
     if HAS_MOVED.pop():
         replace_address(page.current_page(), address.of_run(), key="zoom_address")
 

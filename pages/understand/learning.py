@@ -219,10 +219,10 @@ def draw_after(found: Run, setting: Setting) -> None:
         model = recipe.until(found.step)
         draw_ways(model, sight.keys, moments[-1], with_title=len(found.recipes) > 1)
     if found.state == "over":
-        from visformer.pictures.charts.learning import curves
+        from visformer.pictures.charts.learning import training_curves
 
         runs = [Watched(recipe, moments) for recipe, moments in zip(found.recipes, found.moments, strict=True)]
-        run.current().exports.append(("figure", curves(runs, setting), "learning"))
+        run.current().exports.append((training_curves(runs, setting), "learning"))
 
 
 def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_title: bool) -> None:
@@ -272,10 +272,10 @@ def draw_history() -> None:
 
 
 def draw_curves(name: str, setting: Any, moment: int | None, heads: pd.DataFrame | None) -> None:
-    from visformer.pictures.charts.history import curves
+    from visformer.pictures.charts.learning import history_curves
 
     with discreetly(name):
-        figure = curves(name, setting, moment, heads=heads)
+        figure = history_curves(name, setting, moment, heads=heads)
     controls.draw(figure, key="history_curves")
 
 

@@ -56,15 +56,15 @@ def watched(recipe: Recipe) -> Watched:
 
 
 def _drawn(setting: Setting) -> "Figure":
-    from visformer.pictures.charts.learning import curves
+    from visformer.pictures.charts.learning import training_curves
 
-    return curves([watched(recipe) for recipe in recipes_of(setting)], setting)
+    return training_curves([watched(recipe) for recipe in recipes_of(setting)], setting)
 
 
 def _history(setting: Setting) -> "Figure":
-    from visformer.pictures.charts.history import curves
+    from visformer.pictures.charts.learning import history_curves
 
-    return curves(setting["training"], setting)
+    return history_curves(setting["training"], setting)
 
 
 def _with_history(setting: Setting) -> tuple[str, ...]:

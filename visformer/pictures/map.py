@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, Message
+from visformer.pictures.registry.options import SELECTED
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.blocks import StackBlocks

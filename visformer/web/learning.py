@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.adapters.learning.moment import Moment, Sight
 from visformer.errors import N_
-from visformer.pictures.style.theme import CURVES, RAMPS, visible
+from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.web.message import Numbers, write_message
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.panel import telling_limit
 from visformer.pictures import map as model_map
-from visformer.pictures.style.theme import RAMPS, SYMBOLS, visible
+from visformer.pictures.style import RAMPS, SYMBOLS, visible
 from visformer.trace import Trace
 from visformer.web.chunks import Focus
 from visformer.web.message import Numbers, write_message

@@ -15,8 +15,8 @@ from typing import Any
 from visformer.adapters.history import model_of
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.pictures.attention import History, step_of, told
-from visformer.pictures.comparing.sides import Sides
-from visformer.pictures.style.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme, visible
+from visformer.pictures.sides import Sides
+from visformer.pictures.style import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme, visible
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS

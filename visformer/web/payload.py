@@ -22,7 +22,7 @@ import numpy.typing as npt
 from visformer.analysis.heads import SCORES, Score, head_scores
 from visformer.errors import N_, BudgetError
 from visformer.panel import Scale, map_scale, stack_title, ticks
-from visformer.pictures.style.theme import CURVES, RAMPS, visible
+from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import STACKS, Stack, shape_of

@@ -16,13 +16,13 @@ from visformer.app.serving.remote_models import model
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
+from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import translations
 from visformer.model.untrained import names_untrained
 from visformer.pictures import embedding
-from visformer.pictures.map import WholeModel
-from visformer.pictures.registry.picture import Picture, is_figure, pages
+from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.system import cancellation, limits
 from visformer.trace.stacks import STACKS
 from visformer.web.slides import Slide, SlidePicture, slides
@@ -117,15 +117,12 @@ def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
 
 def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """Pack the explorer for a step on the page Attention."""
-    from visformer.web.chunks import focus_from
-    from visformer.web.payload import pack, pack_rest
-
     if state.choices:  # an edited model, which needs the app
         return []
     trace = trace_of(state, model_of)
     start = state.selection.fitting(trace)[0].start()
-    picture = pack(trace, gettext=translations(language).gettext, lang=language, start=start)
-    return [SlidePicture("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
+    options = Options(start=start, gettext=translations(language).gettext, lang=language)
+    return [SlidePicture("attention", *drawable_of(trace).messages(options))]
 
 
 def _shows_letters(state: url_state.State) -> bool:
@@ -178,21 +175,12 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
 
 
 def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[SlidePicture]:
-    from visformer.export.curves import figure_svg
-    from visformer.web.panels import pack_panels
-
-    shown = picture.make(source, values)
-    if isinstance(shown, WholeModel):
-        from visformer.web.chunks import Focus
-        from visformer.web.map import pack_map
-
-        return [
-            SlidePicture("map", pack_map(shown.trace, focus=Focus(*shown.head), gettext=source.gettext, lang=language))
-        ]
-    if is_figure(shown):
-        dark = picture.make(replace(source, theme="dark"), values)
-        return [SlidePicture("image", images=(figure_svg(shown), figure_svg(dark)))]
-    return [SlidePicture("panels", pack_panels(shown, gettext=source.gettext, lang=language))]
+    drawable = drawable_of(picture.make(source, values))
+    options = Options(gettext=source.gettext, lang=language)
+    if drawable.name == "figure":
+        dark = drawable_of(picture.make(replace(source, theme="dark"), values))
+        return [SlidePicture("image", images=(drawable.svg(options), dark.svg(options)))]
+    return [SlidePicture("map" if drawable.name == "model" else "panels", *drawable.messages(options))]
 
 
 def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:

@@ -77,7 +77,7 @@ def _question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _next(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import next_choices, words_of
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     if "logits" not in trace or not trace.tokens.get("next"):
         raise VisformerError(_NO_LOGITS)
@@ -91,7 +91,7 @@ def _next(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _reading(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import sides_of, word_row, words_of
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     stacks = {stack.name: stack for stack in STACKS if stack.in_trace(trace)}
     _, is_head = boxes.gettext(), _KIND.get() == "head"
@@ -117,7 +117,7 @@ def _reading(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _word(words: "Sequence[Word]", wanted: Wanted | None) -> int:
     """Draw the choice of the word, at first the one that is wanted."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     _ = boxes.gettext()
     query = wanted.place.query if wanted is not None else None
@@ -139,7 +139,7 @@ def _choose(slot: Slot[Any], options: Mapping[_T, str], label: str, first: _T | 
 
 def _labels(texts: Sequence[str]) -> tuple[str, ...]:
     """Return texts as they are shown, those that occur more than once with their place."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     shown = [visible(text) for text in texts]
     count = Counter(shown)

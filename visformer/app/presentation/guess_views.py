@@ -178,7 +178,7 @@ def _own(guess: Guess, question: Question) -> None:
 
 def _told(question: Question, result: Result) -> None:
     """Say in numbers how far the room agrees with the model, and who was nearest."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     _ = boxes.gettext()
     with st.container(key="guess_told", gap="xsmall"):
@@ -191,13 +191,13 @@ def _told(question: Question, result: Result) -> None:
 
 def _picture(question: Question, result: Result, *, upright: bool = False) -> None:
     """Draw the room beside the model."""
-    from visformer.pictures.comparing.guesses import room_beside
+    from visformer.pictures.sides import compare_guesses
 
     _ = boxes.gettext()
     model = _("Head") if question.kind == "head" else _("Model")
     said = _("{model}: its probability.") if question.kind == "next" else _("{model}: its weight.")
     note = _("Room: the share of people who chose it (n = {n}).").format(n=result.n)
-    panel = room_beside(
+    panel = compare_guesses(
         question.options,
         result.chosen,
         question.shares,

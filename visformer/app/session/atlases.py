@@ -59,7 +59,7 @@ def open_own(content: bytes) -> None:
     Raises:
         VisformerError: it is no atlas, or there is no room for it.
     """
-    from visformer.analysis.atlas.file import NAME
+    from visformer.analysis.atlas.archive import NAME
     from visformer.analysis.atlas.tables import Atlas
 
     session, key = own_session(), f"atlas {secrets.token_hex(8)}"

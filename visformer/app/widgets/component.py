@@ -23,8 +23,8 @@ from visformer.web.message import write_message
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
-    from visformer.pictures.comparing.sides import Sides
     from visformer.pictures.map import WholeModel
+    from visformer.pictures.sides import Sides
     from visformer.trace import Trace
     from visformer.web.panels import Click
 

@@ -265,7 +265,7 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
     else:
         panels(shown, key=key, on_click=on_click, **look)
     if export:
-        run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
+        run.current().exports.append((shown, key))
 
 
 def _chart(figure: Any, key: str) -> None:

@@ -74,7 +74,7 @@ function line(column, token, share) {
   return row
 }
 
-/** Write a probability as the pages do, see pictures/style/numbers.py. */
+/** Write a probability as the pages do, see pictures/style.py. */
 function spell(share) {
   if (!share) return share === 0 ? "0" : ""
   return share < LEAST ? `<${LEAST}` : share.toFixed(3)

@@ -9,8 +9,8 @@ import visformer as vf
 from tests.export.test_svg import texts
 from tests.web.support import made_up_trace
 from visformer.errors import TraceError, VisformerError
+from visformer.export.attention import FAINTEST
 from visformer.export.marks import hexadecimal, ramp, steps_of
-from visformer.export.views import FAINTEST
 
 CROSS = {"stack": "decoder.cross_attn", "layer": 1, "head": 2}
 

@@ -1,4 +1,4 @@
-"""Worked examples of attention: queries, scores, softmax, the weighted sum, and the shapes of multi-head attention."""
+"""Worked examples: attention with its shapes, normalisation, and positional encoding."""
 
 import math
 from functools import lru_cache
@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from visformer import formulas
-from visformer.errors import N_, NumberError
+from visformer.errors import N_, NumberError, ShapeError
 from visformer.formulas import Floats
-from visformer.pictures.examples.worked import Arrays, Worked, allowed, matrix, product, whole
+from visformer.pictures.worked import Arrays, Worked, added, allowed, matrix, product, whole
 from visformer.system import limits
 
 SENTENCES = (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
@@ -113,7 +113,7 @@ _ATTENTION = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V}) \\[4pt]
 &= \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 _PROJECTED = r"""&\sym{q}{Q} = \sym{input}{X} W_Q, \quad \sym{k}{K} = \sym{input}{X} W_K \\[4pt]
 &\sym{v}{V} = \sym{input}{X} W_V \\[4pt] """
-_ATTEND = (("pictures/examples/attention.py", "_attend"), ("formulas.py", "softmax"))
+_ATTEND = (("pictures/worked_examples.py", "_attend"), ("formulas.py", "softmax"))
 
 _ALTERNATE = matrix([1, 0], [0, 1], [1, 0], [0, 1])
 _V = matrix([1, 2], [3, 4], [5, 6])
@@ -123,14 +123,14 @@ _IN, _SCORES = ("sample", "head", "token", "d_k"), ("sample", "head", "query", "
 _WORDS = tuple(dict.fromkeys(word for sentence in SENTENCES for word in sentence))
 _IDS = np.array([[_WORDS.index(word) for word in sentence] for sentence in SENTENCES])
 
-EXAMPLES = (
+_OF_ATTENTION = (
     Worked(
         name="query",
         title=N_("The query of “went”, in both conventions"),
         section="3.2.2",
         formula=r"""&\sym{q}{q} = W_Q\, \sym{input}{x} \\[4pt]
 &\sym{q}{q}^T = \sym{input}{x}^T\, W_Q^T""",
-        code=(("pictures/examples/attention.py", "_query"), ("pictures/examples/worked.py", "product")),
+        code=(("pictures/worked_examples.py", "_query"), ("pictures/worked.py", "product")),
         inputs={
             "x": matrix([0.7, 0.9, 1.1, 1.3]),
             "W_Q": matrix([0.2, 0.1, 0.3, 0.5], [0.6, 0.4, 0.1, 0.7], [0.3, 0.8, 0.2, 0.4], [0.5, 0.9, 0.6, 0.1]),
@@ -151,7 +151,7 @@ EXAMPLES = (
         title=N_("Self-attention by hand, 3 tokens"),
         section="3.2.1",
         formula=_PROJECTED + _ATTENTION,
-        code=(("pictures/examples/attention.py", "_self_attention"), *_ATTEND),
+        code=(("pictures/worked_examples.py", "_self_attention"), *_ATTEND),
         inputs={
             "X": matrix([1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]),
             "W_Q": _ALTERNATE,
@@ -201,7 +201,7 @@ EXAMPLES = (
         title=N_("An invented pattern times V"),
         section="3.2.1",
         formula=r"\sym{heads}{O} = \sym{pattern}{A}\, \sym{v}{V}",
-        code=(("pictures/examples/attention.py", "_invented"), ("pictures/examples/worked.py", "product")),
+        code=(("pictures/worked_examples.py", "_invented"), ("pictures/worked.py", "product")),
         inputs={N_("pattern"): matrix([0.2, 0.3, 0.5], [0.1, 0.6, 0.3], [0.4, 0.4, 0.2]), "V": _V},
         compute=_invented,
         printed={"pattern · V": matrix([3.6, 4.8], [3.4, 4.4], [2.6, 3.6])},
@@ -239,7 +239,7 @@ EXAMPLES = (
         title=N_("A product that does not exist"),
         section="3.2.1",
         formula=_ATTENTION,
-        code=(*_ATTEND, ("pictures/examples/worked.py", "product")),
+        code=(*_ATTEND, ("pictures/worked.py", "product")),
         inputs={"Q": matrix([1, 2, 3], [4, 5, 6]), **_READ},
         compute=_one_head,
         instead="mended",
@@ -273,7 +273,7 @@ EXAMPLES = (
 &\sym{v}{V}_i = \sym{input}{X} W^V_i \\[4pt]
 &\sym{heads}{\mathrm{head}}_i = \mathrm{Attention}(\sym{q}{Q}_i, \sym{k}{K}_i, \sym{v}{V}_i) \\[4pt]
 &\sym{out}{\mathrm{out}} = [\sym{heads}{\mathrm{head}}_1 \cdots \sym{heads}{\mathrm{head}}_h]\, W^O""",
-        code=(("pictures/examples/attention.py", "_multi_head"), ("formulas.py", "attention")),
+        code=(("pictures/worked_examples.py", "_multi_head"), ("formulas.py", "attention")),
         inputs={N_("d_model"): matrix([512]), N_("n_heads"): matrix([8])},
         compute=_multi_head,
         remarks={
@@ -291,14 +291,14 @@ EXAMPLES = (
     ),
 )
 
-ZERO_MASK = Worked(
+_ZERO_MASK = Worked(
     name="zero-mask",
     title=N_("A mask of zeros: uniform, not empty"),
     section="3.2.3",
     formula=r"""&\sym{heads}{F}_{ij} = \begin{cases} \sym{scores}{S}_{ij} & \sym{mask}{M}_{ij} = 1 \\
 -10^9 & \sym{mask}{M}_{ij} = 0 \end{cases} \\[4pt]
 &\sym{pattern}{A} = \mathrm{softmax}(\sym{heads}{F})""",
-    code=(("pictures/examples/attention.py", "_zero_mask"), ("formulas.py", "softmax")),
+    code=(("pictures/worked_examples.py", "_zero_mask"), ("formulas.py", "softmax")),
     inputs={N_("scores"): matrix([2, 1, 0.5], [0.3, 2, 1], [1, 0.2, 2]), N_("mask"): np.zeros((3, 3))},
     compute=_zero_mask,
     remarks={
@@ -308,3 +308,199 @@ ZERO_MASK = Worked(
         "visformer's rule": N_("A row that may see nothing gives zeros."),
     },
 )
+
+
+def _norms(inputs: Arrays) -> dict[str, Floats]:
+    x = inputs["x"]
+    by_code = formulas.layer_norm_sample_std(x)  # first, because its error explains what is wrong with a single number
+    return {
+        N_("mean"): x.mean(axis=1, keepdims=True),
+        N_("σ, divided by d"): x.std(axis=1, keepdims=True),
+        N_("s, divided by d − 1"): x.std(axis=1, ddof=1, keepdims=True),
+        "LayerNorm": formulas.layer_norm(x),
+        N_("LayerNorm of the notes' code"): by_code,
+    }
+
+
+def _two_norms(inputs: Arrays) -> dict[str, Floats]:
+    """LayerNorm averages over a row; BatchNorm over a column, through all tokens of all sentences."""
+    first, second = inputs["sentence 1"], inputs["sentence 2"]
+    second = added(second, np.zeros_like(first), (N_("sentence 2"), N_("sentence 1")))
+    block = np.concatenate([first, second])  # (token, d)
+    real = inputs["real tokens"].ravel() != 0
+    if len(real) != len(block):
+        raise ShapeError(
+            N_("There are {tokens} tokens and {marks} marks of real tokens: give one for each token."),
+            tokens=len(block),
+            marks=len(real),
+        )
+    return {
+        "LayerNorm": formulas.layer_norm(block),
+        N_("BatchNorm, padding included"): formulas.batch_norm(block),
+        N_("BatchNorm, real tokens only"): formulas.batch_norm(block, real),
+        N_("BatchNorm, sentence 1 alone"): formulas.batch_norm(first),
+    }
+
+
+_OF_NORMS = (
+    Worked(
+        name="norms",
+        title=N_("Layer normalisation, two ways"),
+        section="3.1",
+        formula=r"""&\mathrm{LN}(\sym{input}{x}) = \gamma \frac{\sym{input}{x} - \mu}
+{\sqrt{\sym{q}{\sigma}^2 + \epsilon}} + \beta \\[4pt]
+&\sym{q}{\sigma}^2 = \tfrac{1}{d} \textstyle\sum_i (\sym{input}{x}_i - \mu)^2 \\[4pt]
+&\sym{k}{s}^2 = \tfrac{1}{d-1} \textstyle\sum_i (\sym{input}{x}_i - \mu)^2""",
+        code=(("formulas.py", "layer_norm"), ("formulas.py", "layer_norm_sample_std")),
+        inputs={"x": matrix([1, 2, 3, 4])},
+        compute=_norms,
+        printed={
+            "LayerNorm": matrix([-1.3416, -0.4472, 0.4472, 1.3416]),
+            "LayerNorm of the notes' code": matrix([-1.3416, -0.4472, 0.4472, 1.3416]),
+        },
+        remarks={
+            "LayerNorm of the notes' code": N_(
+                "The code divides by the sample deviation (d − 1): ±1.1619 and ±0.3873, not the table's numbers."
+            )
+        },
+    ),
+    Worked(
+        name="two-norms",
+        title=N_("LayerNorm beside BatchNorm"),
+        section="3.1",
+        formula=r"""&\mathrm{LN}: \ \mu_t = \tfrac{1}{d} \textstyle\sum_j \sym{input}{x}_{tj} \\[4pt]
+&\mathrm{BN}: \ \mu_j = \tfrac{1}{T} \textstyle\sum_t \sym{input}{x}_{tj}""",
+        code=(("formulas.py", "layer_norm"), ("formulas.py", "batch_norm")),
+        inputs={
+            N_("sentence 1"): matrix([1, 2, 3, 4], [2, 0, 1, 1], [4, 4, 2, 0]),
+            N_("sentence 2"): matrix([3, 1, 0, 2], [5, 2, 2, 1], [0, 0, 0, 0]),
+            N_("real tokens"): matrix([1], [1], [1], [1], [1], [0]),
+        },
+        compute=_two_norms,
+        remarks={
+            "LayerNorm": N_("Each row by itself, whatever the other rows hold."),
+            "BatchNorm, padding included": N_(
+                "A padding row of zeros changes every other row; LayerNorm is not affected."
+            ),
+            "BatchNorm, sentence 1 alone": N_(
+                "With batch size 1 the same tokens get different numbers; LayerNorm's stay the same."
+            ),
+        },
+    ),
+)
+
+
+def _sinusoid(inputs: Arrays) -> dict[str, Floats]:
+    d, base = whole(inputs, "d", most=limits.LAB_ENCODING), whole(inputs, "base", most=limits.LAB_BASE)
+    places, rates = inputs["pos"].ravel(), formulas.frequencies(d, base)
+    return {
+        "1 / base^(2i/d)": rates[None],
+        N_("pos × frequency"): np.outer(places, rates),
+        "PE": formulas.encoding_at(places, d, base),
+    }
+
+
+def _same_word(inputs: Arrays) -> dict[str, Floats]:
+    places = inputs["pos"].ravel()
+    embedding = np.repeat(inputs["embedding"], len(places), axis=0)
+    encoding = formulas.encoding_at(places, embedding.shape[1])
+    return {"PE": encoding, N_("embedding + PE"): added(embedding, encoding, (N_("embedding"), "PE"))}
+
+
+def _sum(inputs: Arrays) -> dict[str, Floats]:
+    return {"E + P": added(inputs["E"], inputs["P"], ("E", "P"))}
+
+
+_SINUSOID = r"""&\sym{scores}{\theta}_{pos,i} = \sym{k}{pos} \cdot \sym{q}{10000^{-2i/d}} \\[4pt]
+&\sym{position}{PE}_{(pos,2i)} = \sin \sym{scores}{\theta}_{pos,i} \\[4pt]
+&\sym{position}{PE}_{(pos,2i+1)} = \cos \sym{scores}{\theta}_{pos,i}"""
+_SUM = r"\sym{input}{x}_{pos} = \sym{embed}{E}_{token} + \sym{position}{P}_{pos}"
+_ENCODING = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
+_ADDITION = (("pictures/worked_examples.py", "_sum"), ("pictures/worked.py", "added"))
+
+_E = matrix(
+    [0.1, 0.3, 0.2, 0.4], [0.5, 0.6, 0.7, 0.8], [0.9, 0.1, 0.3, 0.5], [0.2, 0.4, 0.6, 0.8], [0.3, 0.2, 0.1, 0.5]
+)
+_E_ZH = matrix([0.3, 0.1, 0.2, 0.5], [0.6, 0.3, 0.4, 0.7], [0.8, 0.5, 0.6, 0.9])
+_P = np.array([[0.1 * (row + column) for column in range(1, 5)] for row in range(5)])
+_EN, _ZH = ("I", "went", "to", "Northeastern", "University"), ("我", "去", "东北大学")
+
+_OF_POSITIONS = (
+    Worked(
+        name="sinusoid",
+        title=N_("Sinusoidal encoding, d = 4"),
+        section="3.5",
+        formula=_SINUSOID,
+        code=_ENCODING,
+        inputs={
+            N_("pos"): matrix([0], [1], [2], [3], [4], [9]),
+            N_("d"): matrix([4]),
+            N_("base"): matrix([10_000]),
+        },
+        compute=_sinusoid,
+        printed={
+            "1 / base^(2i/d)": matrix([1.0, 0.1]),
+            "PE": matrix(
+                [np.nan] * 4, [0.8415, 0.5403, 0.0998, 0.9950], *[[np.nan] * 4] * 3, [0.4121, -0.9111, 0.7833, 0.6216]
+            ),
+        },
+        remarks={
+            "1 / base^(2i/d)": N_("10000^(2/4) is 100, so the second frequency is 1/100; the notes use 0.1."),
+            "PE": N_("The last two columns are those of base 100 (try it); the first two are right."),
+        },
+        rows={"pos × frequency": "pos", "PE": "pos"},
+    ),
+    Worked(
+        name="same-word",
+        title=N_("The same word in two positions"),
+        section="3.5",
+        formula=_SUM,
+        code=(("pictures/worked_examples.py", "_same_word"), *_ENCODING),
+        inputs={N_("embedding"): matrix([0.1, 0.2, 0.3, 0.4]), "pos": matrix([1], [5])},
+        compute=_same_word,
+        printed={N_("embedding + PE"): matrix([1.0093, -0.2161, 0.3002, 1.4], [-0.1794, 1.1602, 0.3006, 1.4])},
+        remarks={
+            "embedding + PE": N_(
+                "The notes count positions from 1 (2 and 6) in a formula that counts from 0 (1 and 5), and use "
+                "0.0001 for the second frequency. The point still holds: one word, two inputs."
+            )
+        },
+        rows={"pos": ("和", "和"), "PE": ("和 1", "和 5"), "embedding + PE": ("和 1", "和 5")},
+    ),
+    Worked(
+        name="sum",
+        title=N_("Embedding + position, English"),
+        section="3.5",
+        formula=_SUM,
+        code=_ADDITION,
+        inputs={"E": _E, "P": _P},
+        compute=_sum,
+        printed={
+            "E + P": matrix(
+                [0.2, 0.5, 0.5, 0.8],
+                [0.7, 0.9, 1.1, 1.3],
+                [1.2, 0.5, 0.8, 1.1],
+                [0.6, 0.9, 1.2, 1.5],
+                [0.8, 0.8, 0.8, 1.3],
+            )
+        },
+        remarks={
+            "E + P": N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
+        },
+        rows={"E": _EN, "P": _EN, "E + P": _EN},
+    ),
+    Worked(
+        name="sum-zh",
+        title=N_("Embedding + position, Chinese"),
+        section="3.5",
+        formula=_SUM,
+        code=_ADDITION,
+        inputs={"E": _E_ZH, "P": _P[:3]},
+        compute=_sum,
+        printed={"E + P": matrix([0.4, 0.3, 0.5, 0.9], [0.8, 0.6, 0.8, 1.2], [1.1, 0.9, 1.1, 1.5])},
+        rows={"E": _ZH, "P": _ZH, "E + P": _ZH},
+    ),
+)
+
+EXAMPLES = (*_OF_POSITIONS, *_OF_ATTENTION, *_OF_NORMS, _ZERO_MASK)
+"""Every worked example, in menu order."""

@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visformer.analysis.atlas.examples import EXAMPLES
 from visformer.analysis.atlas.measures import MEASURES
-from visformer.analysis.atlas.parts import KEY, About, about_of, require_version
-from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS
-from visformer.analysis.atlas.schemas import EFFECTS, KEYS, PLACE, TABLES, table_schema
+from visformer.analysis.atlas.parts import (
+    EFFECTS,
+    KEY,
+    KEYS,
+    PLACE,
+    TABLES,
+    About,
+    about_of,
+    require_version,
+    table_schema,
+)
+from visformer.analysis.atlas.reducer import EXAMPLES, OFFSETS, POSITIONS
 from visformer.errors import N_, DataError
 from visformer.system import limits
 from visformer.trace.stacks import SHORT_NAMES
 
 if TYPE_CHECKING:  # takes long
     import pyarrow
+
 
 NAME = "atlas.zip"
 _CHECKPOINTS = Path(__file__).resolve().parents[2] / "model" / "checkpoints"

@@ -1,4 +1,4 @@
-"""The colours and fonts of all pictures, and how tokens are displayed. Imports neither plotly nor streamlit."""
+"""How pictures look: colours, fonts, and how tokens and numbers are written. Imports neither plotly nor streamlit."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -88,3 +88,12 @@ def decoded_text(text: str, gettext: Gettext = str) -> str:
 
 def _code(character: str) -> str:
     return f"U+{ord(character):04X}"
+
+
+LEAST = 0.001
+"""What is smaller is not rounded up to it: a label of 0.001 says that this much is reached."""
+
+
+def probability(share: float) -> str:
+    """Write a probability with three decimals; "0" is exactly 0, and what does not reach 0.001 is "<0.001"."""
+    return "0" if share == 0 else f"{share:.3f}" if share >= LEAST else "<0.001"
