@@ -226,6 +226,15 @@ def stack_title(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
     return _with_quantity(gettext(stack.label), trace)
 
 
+def stack_says(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
+    """Return who reads whom, in everyday words; "" of maps, whose numbers may be anything."""
+    if any(name.endswith(".map") for name in trace):
+        return ""
+    if not (trace.tokens.get("src") and trace.tokens.get("tgt")):
+        return gettext(N_("text reads itself"))
+    return gettext(stack.translating if trace.meta.get("to") else stack.says)
+
+
 def _with_quantity(title: str, trace: Trace) -> str:
     return " · ".join(filter(None, (title, trace.meta.get("quantity"))))
 
