@@ -15,8 +15,8 @@ from visformer.app.session import page as pages
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private import history
-from visformer.app.streamlit_private.addresses import typed_page
+from visformer.app.streamlit_private import run_context
+from visformer.app.streamlit_private.run_context import typed_page
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
@@ -74,7 +74,7 @@ def follow() -> None:
     alone = url_state.State(
         lang=link.lang, model=link.model, page=link.page, text=text, lesson=link.lesson, step=link.step
     )
-    its_page, entry = opened.state.page, history.page()
+    its_page, entry = opened.state.page, run_context.history_page()
     # Going back to an entry never leads to another page, or one could not go back any further.
     fits = (link.page or typed_page()) in ("", url_state.FIRST, its_page) if entry is None else entry == its_page
     if link == alone and fits:

@@ -22,7 +22,7 @@ from visformer.app.serving.middleware.gate import Gate
 from visformer.app.serving.middleware.headers import Protected
 from visformer.app.serving.middleware.pieces import InPieces
 from visformer.app.serving.workers import close_all
-from visformer.app.streamlit_private import advice, files, logs, messages, protocols
+from visformer.app.streamlit_private import files, logs, messages, server_options
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
@@ -101,8 +101,8 @@ async def _metrics(_request: Request) -> Response:
 ROUTES = [Route("/healthz", _healthz), Route("/metrics", _metrics)]
 """For operators: a readiness probe, and numbers for Prometheus."""
 
-advice.keep_quiet()
-protocols.use(Http, Websocket, backlog=BACKLOG)
+server_options.hide_advice()
+server_options.use_protocols(Http, Websocket, backlog=BACKLOG)
 messages.ignore_pages_that_were_left()
 messages.ignore_invalid_values()
 files.keep_few_uploads()

@@ -16,7 +16,7 @@ from visformer.app.session.remarks import REMARKS, ignore
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
-from visformer.app.streamlit_private import history, reconnect
+from visformer.app.streamlit_private import run_context
 from visformer.errors import N_, LinkError
 
 OPENED = Slot("opened", 0)
@@ -31,7 +31,7 @@ def begin() -> None:
     runs.begin(Run())
     boxes.cut_texts()
     is_first = not OPENED.get()
-    if is_first or history.is_back_or_forward():
+    if is_first or run_context.is_back_or_forward():
         texts, twice = url_state.from_address({name: st.query_params.get_all(name) for name in st.query_params})
         room = texts.pop(url_state.FOLLOW, "")
         state, wrong = url_state.read(texts)
@@ -43,7 +43,7 @@ def begin() -> None:
         _restore(state, [*twice, *wrong])  # its path has chosen the page
         if is_first:
             ROOM.set(room)
-            _take_over(reconnect.widget_values())
+            _take_over(run_context.widget_values())
 
 
 def _take_over(values: Mapping[str, str]) -> None:

@@ -10,8 +10,8 @@ from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
 from visformer.app.session.slots import hold
-from visformer.app.streamlit_private import history
-from visformer.app.streamlit_private.addresses import typed_page
+from visformer.app.streamlit_private import run_context
+from visformer.app.streamlit_private.run_context import typed_page
 from visformer.app.widgets import controls, downloads
 from visformer.app.widgets.component import replace_address
 from visformer.errors import N_, LinkError
@@ -71,7 +71,7 @@ def update_address(run: Run) -> None:
     The links to a page may be older than the selection in the explorer, which is a fragment. After Back or Forward an
     entry may still have arrived that was on its way.
     """
-    if pages.IS_NEW.pop() or history.is_back_or_forward():
+    if pages.IS_NEW.pop() or run_context.is_back_or_forward():
         replace_address(pages.current_page(), address.of_run(run))
     else:
         address.update(run)

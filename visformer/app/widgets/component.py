@@ -16,7 +16,7 @@ import streamlit as st
 
 from visformer.app.session import boxes, visit
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private import history
+from visformer.app.streamlit_private import run_context
 from visformer.app.streamlit_private.words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.message import write_message
@@ -327,7 +327,7 @@ def href(page: str, query: Mapping[str, str]) -> str:
 
 def replace_address(page: str, query: Mapping[str, str], *, key: str = "address") -> None:
     """Give the entry of the browser's history that this run shows this query, unless the visitor has left it since."""
-    _ADDRESS(data=json.dumps({"known": history.entry(), "link": href(page, query)}).encode(), key=key)
+    _ADDRESS(data=json.dumps({"known": run_context.history_entry(), "link": href(page, query)}).encode(), key=key)
 
 
 def presentation(
