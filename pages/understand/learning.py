@@ -14,7 +14,7 @@ from visformer.adapters.learning.recipe import MOST_SEED, Recipe
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.presentation import following
 from visformer.app.serving.models import MODEL, discreetly, label, named, offered
-from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
+from visformer.app.serving.trainings import RUNS, SPEEDS, TrainingRun
 from visformer.app.session import address, boxes, run, visit
 from visformer.app.session.measured import score_history
 from visformer.app.session.slots import Slot, widget_key
@@ -179,7 +179,7 @@ def act(said: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
     following.nudge()
 
 
-def send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
+def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:
     """Send the moments since the redraw before the last."""
     problem = PROBLEM.pop()
     look: dict[str, Any] = {"steps": recipes[0].about.steps, "speed": SPEED.get(), "speeds": SPEEDS, "acts": acts()}
@@ -211,7 +211,7 @@ def send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
     learning_moments(shown, run=found.name, state=state, first=first, count=n, **look)
 
 
-def draw_after(found: Run, setting: Setting) -> None:
+def draw_after(found: TrainingRun, setting: Setting) -> None:
     """Draw the ways into the model as it is now, and keep the curves for files."""
     if not found.moments:
         return

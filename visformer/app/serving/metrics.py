@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.remote_models import LONG_WORK
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.serving.workbench import RESULTS, workbench
 from visformer.app.streamlit_private import other_sessions
 from visformer.system.kept import KEPT

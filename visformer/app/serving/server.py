@@ -18,9 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, Websocket
-from visformer.app.serving.middleware.gate import Gate
-from visformer.app.serving.middleware.headers import Protected
-from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.middleware import Gate, InPieces, SecurityHeaders
 from visformer.app.serving.workers import close_all
 from visformer.app.streamlit_private import files, logs, messages, server_options
 from visformer.app.streamlit_private.first_page import FirstPage
@@ -31,7 +29,7 @@ from visformer.system.sockets import send_at_once
 SCRIPT = Path(__file__).parents[1] / "script" / "main.py"
 """What Streamlit runs."""
 
-MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Crowd, InPieces, messages.Messages, FirstPage)]
+MIDDLEWARE = [Middleware(each) for each in (SecurityHeaders, Gate, Crowd, InPieces, messages.Messages, FirstPage)]
 """The middleware around Streamlit, outermost first."""
 
 

@@ -27,7 +27,7 @@ from visformer.app.serving.capacity import aside
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
 from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, receive
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained

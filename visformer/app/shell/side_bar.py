@@ -13,7 +13,7 @@ from visformer.adapters.learning.recipe import Recipe, names_trained
 from visformer.app.lessons import lesson_menu
 from visformer.app.presentation import following
 from visformer.app.serving.models import label, offered, require_allowed
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import all_pages, current_page
