@@ -7,7 +7,7 @@ import visformer as vf
 
 ROOT = Path(vf.__file__).parent
 FREE = {
-    "visformer/app/shell/model_download.py": "a bar and a button",
+    "visformer/app/shell/side_bar.py": "a bar and a button",
     "visformer/app/presentation/guess_views.py": "a line that counts answers",
     "pages/understand/learning.py": "its function is decorated, how often it runs is known later",
 }

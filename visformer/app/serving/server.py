@@ -62,10 +62,7 @@ def import_app() -> None:
     for name in (
         "visformer.web.payload",
         "visformer.app.widgets.here",
-        "visformer.app.shell.entrance",
-        "visformer.app.shell.head",
-        "visformer.app.shell.side_bar",
-        "visformer.app.shell.surroundings",
+        "visformer.app.shell.screen",
     ):
         import_module(name)
     pages()

@@ -1,22 +1,44 @@
-"""The layout of the screen: the page, its head above it."""
+"""The screen of a run: the visitor is admitted, the page laid out with its head, and the address written at the end."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
+from visformer.app.lessons import open_lesson
+from visformer.app.presentation import following, guess_views, guessing
+from visformer.app.presentation.guesses import Guess
+from visformer.app.serving import capacity
+from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import address, boxes, remarks, url_state, visit
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
-from visformer.app.session.slots import hold
-from visformer.app.streamlit_private import run_context
-from visformer.app.streamlit_private.run_context import typed_page
-from visformer.app.widgets import controls, downloads
-from visformer.app.widgets.component import replace_address
+from visformer.app.session.slots import Slot, hold
+from visformer.app.shell import head, side_bar
+from visformer.app.streamlit_private import logs, run_context
+from visformer.app.streamlit_private.other_sessions import address_of
+from visformer.app.widgets import component, controls, downloads, queue_notice
 from visformer.errors import N_, LinkError
 
 _SIDE_BAR = 232  # pixels: the picture needs the width more
+_IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
+
+
+def begin_run() -> None:
+    """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
+    logs.keep_typed_text_out()
+    ADMISSION.notice, ADMISSION.address_of = queue_notice.notice, address_of
+    component.make_up()
+    visit.begin()
+    if not _IS_INSIDE.get() and (problem := capacity.no_room()):
+        st.set_page_config(page_title="Visformer")
+        controls.show_error(problem)
+        st.stop()
+    _IS_INSIDE.set(True)
+    following.catch_up()
+    guessing.bring_back()
+    open_lesson.follow()
 
 
 @dataclass(frozen=True)
@@ -36,6 +58,30 @@ class Screen:
         visit.settle(run)
         return run
 
+    def draw_head(self, run: Run) -> None:
+        """Draw the head above the page that this run shows."""
+        with self.head:
+            head.draw(run)
+
+    def draw_question(self, guess: Guess) -> None:
+        """Draw a question to the room in place of the page; what the page's widgets hold is restored with it."""
+        head.hold_sentence()
+        hold(boxes.MODEL, boxes.LANGUAGE)
+        is_presenter = bool(following.presented())
+        with self.body, controls.errors_shown():
+            (guess_views.presenter if is_presenter else guess_views.phone)(guess)
+            if is_presenter:
+                downloads.page(runs.current().exports)
+        with self.head:
+            head.notices()
+            if is_presenter:
+                head.sharing_line(runs.current())
+            else:
+                with st.container(key="ways"):
+                    head.language_switch()
+        if is_presenter:
+            side_bar.draw()
+
 
 def open_screen() -> Screen:
     """Open the page that the address or a file names; if there is none of that name, the first page and a remark."""
@@ -47,7 +93,7 @@ def open_screen() -> Screen:
 
 def _navigate() -> pages.Page:
     by_name = pages.all_pages()
-    name = typed_page()
+    name = run_context.typed_page()
     # For an unknown name Streamlit would open an English dialog: register a page of that name for one run.
     is_known = name.strip() in by_name
     stray = [] if is_known or "/" in name else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
@@ -72,6 +118,19 @@ def update_address(run: Run) -> None:
     entry may still have arrived that was on its way.
     """
     if pages.IS_NEW.pop() or run_context.is_back_or_forward():
-        replace_address(pages.current_page(), address.of_run(run))
+        component.replace_address(pages.current_page(), address.of_run(run))
     else:
         address.update(run)
+
+
+def send_words() -> None:
+    """Send the browser what it says by itself, when all else is drawn: Streamlit's own words, and of a lost server."""
+    _ = boxes.gettext()
+    boxes.drawn()
+    component.streamlit_words()
+    component.connection_notice(
+        _(
+            "The connection to the server is lost. You can still explore what you see, and your sentence is "
+            "kept; the page reconnects by itself as soon as the server answers."
+        )
+    )
