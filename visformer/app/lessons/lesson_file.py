@@ -1,6 +1,7 @@
 """Parsing of guided lessons: a YAML file becomes steps, or a list of faults with their line numbers.
 
-A step's link is read like any other (:mod:`visformer.app.session.url_state`).
+A step's link is read like any other (:mod:`visformer.app.session.url_state`). A step may also have lines of the model's
+own code, read from its files so that they are never out of date, and a question to the room.
 """
 
 import base64
@@ -15,16 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import visformer
 from visformer import i18n
-from visformer.app.lessons import lesson_guess
-from visformer.app.lessons.code_lines import CodeLines, code_lines
 from visformer.app.lessons.lesson_yaml import Fault, Node, Stopped, parsed
-from visformer.app.presentation.guesses import Wanted
+from visformer.app.presentation.guesses import KINDS, Wanted
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.pictures.registry.options import one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
+from visformer.trace.stacks import STACKS
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -39,6 +41,21 @@ _NEEDED = ("title", "say")
 _COMMON = {url_state.LANGUAGE, url_state.LESSON, url_state.STEP}  # in a copied address, but no part of a step
 _REST = {"link", "check", "hints", "code", "beside", "guess"}  # of a step
 _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
+
+
+@dataclass(frozen=True)
+class CodeLines:
+    """Lines of a file.
+
+    Args:
+        file: its name from the package's folder on, such as "visformer/model/attention.py".
+        numbers: of the lines, from 1.
+        text: the lines, without what all are indented by.
+    """
+
+    file: str
+    numbers: tuple[int, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -256,11 +273,11 @@ class _Reader:
     def _guess(self, pairs: Mapping[str, Node], selection: Selection) -> Wanted | None:
         if "guess" not in pairs:
             return None
-        inside = self._pairs(pairs["guess"], "guess", lesson_guess.NAMES)
+        inside = self._pairs(pairs["guess"], "guess", _GUESS_NAMES)
         texts = _texts(inside)
         for name in inside.keys() - texts.keys():
             self.fault(inside[name].named_at, name, N_("expected a text here."))
-        wanted, wrong = lesson_guess.read(texts, selection)
+        wanted, wrong = read_guess(texts, selection)
         for name, error in wrong.items():
             self.faults.append(Fault(f"{name}: {texts[name]}", error, inside[name].named_at))
         return wanted
@@ -369,6 +386,74 @@ def _texts(pairs: Mapping[str, Node]) -> dict[str, str]:
     return {name: node.value for name, node in pairs.items() if isinstance(node.value, str)}
 
 
+# Lines of the model's code, and questions to the room -----------------------------------------------------------------
+
+_CODE_FOLDER = Path(visformer.__file__).parent / "model"
+_CODE_FILE = re.compile(r"[a-z_]{1,40}\.py")
+
+
+@lru_cache(maxsize=64)
+def code_lines(file: str, part: str) -> CodeLines:
+    """Find the lines of a file in visformer/model that contain ``part``.
+
+    Raises:
+        LessonError: there is no such file, or no such line.
+    """
+    path = _CODE_FOLDER / file
+    if not _CODE_FILE.fullmatch(file) or not path.is_file():
+        raise LessonError(N_("there is no such file in {folder}."), folder="visformer/model")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = {number: line for number, line in enumerate(lines, 1) if part in line}
+    if not part or not found:
+        raise LessonError(N_("no line of {file} contains this."), file=f"visformer/model/{file}")
+    least = min(len(line) - len(line.lstrip()) for line in found.values())
+    return CodeLines(f"visformer/model/{file}", tuple(found), "\n".join(line[least:] for line in found.values()))
+
+
+_GUESS_PLACE = {"stack", "layer", "head"}
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+_GUESS_NAMES = {"kind", "word", *_GUESS_PLACE}
+
+
+def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, dict[str, VisformerError]]:
+    """Read the names and values below ``guess``; return the question, and an error for each that is invalid.
+
+    ``selection``: of the step's link, whose head is meant where none is given.
+    """
+    place, unfit = Selection.from_link({name: text for name, text in texts.items() if name in _GUESS_PLACE})
+    wrong: dict[str, VisformerError] = {**unfit}
+    given = {one.name: getattr(place, one.name) for one in fields(Selection) if one.name in texts}
+    wanted = Wanted(place=replace(selection, **given))
+    if "kind" in texts:
+        kinds = {kind for kind in KINDS if kind == texts["kind"]}
+        wanted = replace(wanted, kind=next(iter(kinds), wanted.kind))
+        if not kinds:
+            wrong["kind"] = one_of(KINDS)
+    if "word" in texts:
+        if _NUMBER.fullmatch(texts["word"]):
+            wanted = replace(wanted, word=int(texts["word"]) - 1)
+        else:
+            wrong["word"] = LessonError(N_("expected a whole number of at least 1."))
+    return wanted, wrong
+
+
+def check_guess(wanted: Wanted, trace: "Trace") -> tuple[str, VisformerError] | None:
+    """Return the name and value that a model lacks, with the reason; None: the question can be asked."""
+    from visformer.analysis.guesses import sides_of, words_of
+
+    fitted, wrong = wanted.place.fitting(trace)
+    if wanted.kind != "next" and wrong.keys() & _GUESS_PLACE:
+        name = min(wrong.keys() & _GUESS_PLACE)
+        return f"{name}: {wanted.place.link()[name]}", wrong[name]
+    side = "tgt" if wanted.kind == "next" else sides_of(next(s for s in STACKS if s.name == fitted.stack))[0]
+    if side not in trace.tokens:
+        return f"kind: {wanted.kind}", LessonError(N_("this model predicts no next tokens."))
+    count = len(words_of(trace, side))
+    if wanted.word is not None and wanted.word >= count:
+        return f"word: {wanted.word + 1}", LessonError(N_("the words that read here are 1 to {n}."), n=count)
+    return None
+
+
 # Checks against a model ----------------------------------------------------------------------------------------------
 
 
@@ -385,7 +470,7 @@ def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], T
         said = step.state.selection.link()
         faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
         faults += [fault for claim in step.claims if (fault := _check_claim(claim, trace))]
-        if step.guess is not None and (lacking := lesson_guess.check(step.guess, trace)):
+        if step.guess is not None and (lacking := check_guess(step.guess, trace)):
             faults.append(Fault(*lacking, step.line))
     return faults
 

@@ -12,8 +12,7 @@ from functools import cache, partial
 import streamlit as st
 
 from visformer.app.presentation.guesses import Guess
-from visformer.app.presentation.rooms import ROOMS, code_of
-from visformer.app.presentation.waking import WAKING
+from visformer.app.presentation.rooms import ROOMS, WAKING, code_of
 from visformer.app.session import address, url_state, visit
 from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext

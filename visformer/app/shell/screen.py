@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.app.lessons import open_lesson
-from visformer.app.presentation import following, guess_views, guessing
+from visformer.app.presentation import following, guessing
 from visformer.app.presentation.guesses import Guess
 from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION
@@ -37,7 +37,7 @@ def begin_run() -> None:
         st.stop()
     _IS_INSIDE.set(True)
     following.catch_up()
-    guessing.bring_back()
+    guessing.restore_page()
     open_lesson.follow()
 
 
@@ -69,7 +69,7 @@ class Screen:
         hold(boxes.MODEL, boxes.LANGUAGE)
         is_presenter = bool(following.presented())
         with self.body, controls.errors_shown():
-            (guess_views.presenter if is_presenter else guess_views.phone)(guess)
+            (guessing.draw_for_presenter if is_presenter else guessing.draw_for_phone)(guess)
             if is_presenter:
                 downloads.page(runs.current().exports)
         with self.head:
