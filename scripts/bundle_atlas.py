@@ -22,7 +22,7 @@ from visformer.analysis.atlas import Data, build
 from visformer.analysis.atlas.file import bundled_file, pack
 from visformer.analysis.atlas.run import EFFECTS
 from visformer.model.tokenizer import Tokenizer
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training import grammar
 from visformer.training.sentences import Sentence
 from visformer.training.supplement import FOLDER, read_rows

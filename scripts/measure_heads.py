@@ -19,7 +19,7 @@ from visformer.adapters.bundled import BUNDLED, TRANSLATOR, folder_of
 from visformer.adapters.history import HEADS, steps
 from visformer.analysis import atlas, bundled_trees, head_history, syntactic_heads
 from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training.evaluation.alignment import read_aligned
 
 if TYPE_CHECKING:

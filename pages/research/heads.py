@@ -25,11 +25,11 @@ from visformer.app.widgets import (
     controls,
     downloads,
     formula_box,
-    long_run,
     sentence_list,
     tables,
     unavailable,
     url_widgets,
+    waiting,
 )
 from visformer.errors import N_
 from visformer.i18n import paragraph
@@ -114,7 +114,7 @@ def draw() -> None:
 def ranked() -> None:
     """Draw the effect of each head: the button, a map, what can be told, and a table."""
 
-    def steps(texts: Sentences) -> list[long_run.Step]:
+    def steps(texts: Sentences) -> list[waiting.LongStep]:
         return [
             (_(said), partial(head_effects, sentences=texts, method=method, progress=report))
             for method, said in COMPUTING.items()
@@ -177,7 +177,7 @@ def effect_rows(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def pruned() -> None:
     """Draw the curves of silencing more and more heads."""
 
-    def steps(texts: Sentences) -> list[long_run.Step]:
+    def steps(texts: Sentences) -> list[waiting.LongStep]:
         return [(_("More and more heads silenced"), partial(pruning, sentences=texts, progress=report))]
 
     offer(steps, ["pruning"], key="heads_prune")
@@ -199,7 +199,7 @@ def pruned() -> None:
 
 def known() -> None:
     """Draw the scores of the known kinds of heads, and a table of those that have a label."""
-    steps: list[long_run.Step] = [(_("Random tokens that recur"), labelled)]
+    steps: list[waiting.LongStep] = [(_("Random tokens that recur"), labelled)]
     measure(lambda: steps, ["known"], key="heads_know", is_own=False)
     table = measured.tables().get("known")
     if table is None:
@@ -219,7 +219,7 @@ def known() -> None:
         draw_table(labels.drop(columns=["first"]), _("Heads with a label"), "known-heads")
 
 
-def offer(steps: Callable[[Sentences], list[long_run.Step]], names: list[str], *, key: str) -> Any:
+def offer(steps: Callable[[Sentences], list[waiting.LongStep]], names: list[str], *, key: str) -> Any:
     """Draw the choice of a list and the button that measures on it; return the row that they are in."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
@@ -230,11 +230,11 @@ def offer(steps: Callable[[Sentences], list[long_run.Step]], names: list[str], *
     return row
 
 
-def measure(steps: Callable[[], list[long_run.Step]], names: list[str], *, is_own: bool, **how: Any) -> None:
+def measure(steps: Callable[[], list[waiting.LongStep]], names: list[str], *, is_own: bool, **how: Any) -> None:
     def keep(found: list[pd.DataFrame]) -> None:
         measured.keep({name: Table.of(table, is_own=is_own) for name, table in zip(names, found, strict=True)})
 
-    long_run.offer(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
+    waiting.offer_long_run(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
 
 
 def draw_maps(picture: Picture, setting: Any, frame: pd.DataFrame) -> None:

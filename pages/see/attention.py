@@ -56,7 +56,7 @@ def explorer() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, selected)
         if unavailable.predicts(trace):
-            st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.address())
+            st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.to_query())
         downloads.attention(trace)
     if place_of(selected) == CLICKED.get():
         with picture:

@@ -20,7 +20,7 @@ from visformer.adapters.lookup import require_model
 from visformer.errors import CheckpointError
 from visformer.model.checkpoints import load_checkpoint, save_checkpoint
 from visformer.model.moments import pack
-from visformer.system.checksums import damaged, write_sums
+from visformer.system.files import damaged, write_sums
 from visformer.training.data import Pair, pair_batches
 from visformer.training.evaluation.alignment import read_aligned
 from visformer.training.train import TrainingPlan, train, validation_loss

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from visformer.cli import doctor, main, packages
-from visformer.system.checksums import SUMS, write_sums
+from visformer.system.files import SUMS, write_sums
 from visformer.system.settings import SETTINGS
 
 CHECKPOINT = Path("visformer", "model", "checkpoints", "en-zh")

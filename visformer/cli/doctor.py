@@ -23,7 +23,7 @@ import click
 from visformer.cli.packages import HERE, declared, install
 from visformer.errors import VisformerError
 from visformer.system import settings
-from visformer.system.checksums import damaged
+from visformer.system.files import damaged
 from visformer.system.limits import LIMITS
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visformer.cli.running import PATH, Real, with_default
-from visformer.system.checksums import sha256
-from visformer.system.files import write_whole
+from visformer.system.files import sha256, write_whole
 from visformer.system.shipped import shipped
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from visformer.app.edits import editing, url_edits
+from visformer.app.edits import editing
 from visformer.app.lessons import open_lesson
 from visformer.app.lessons.lesson_file import Step
 from visformer.app.lessons.lesson_menu import SHIPPED
@@ -162,7 +162,7 @@ def _has_changed(run: Run) -> bool:
     opened = LESSON_OPENED.get() or now
     LESSON_OPENED.set(opened)
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
-    has_edits = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # as a part of the step
+    has_edits = {editing.CELLS, editing.HEADS} & set(opened.choices)  # as a part of the step
     return same != opened or (editing.is_edited() and not has_edits)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
-from visformer.app.session import address, boxes, remarks, url_state, visit
+from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
@@ -109,7 +109,7 @@ def _show(number: int, text: str = "") -> None:
     if step.fits_any:
         LESSON_SENTENCE.set(text)
     LESSON.set(LessonPlace(name, number))
-    visit.bring_back(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
+    address.restore(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
     LESSON_OPENED.clear()
     LESSON_IS_PLAIN.set(True)
 
@@ -149,14 +149,14 @@ def show_here(sentence: str) -> None:
 def begin_anew() -> None:
     """Close the lesson and open the first page, whose boxes stand above all else, with the visitor's sentence."""
     leave()
-    visit.bring_back(url_state.State(text=LESSON_SENTENCE.get()), [])
+    address.restore(url_state.State(text=LESSON_SENTENCE.get()), [])
     ASKS.set(True)
 
 
 def query_of(name: str) -> str:
     """Return the query of the addresses of steps, up to the number; "" where links cannot hold the lesson."""
     state = replace(address.of_step(address.common()), text="", lesson=name, step="1")
-    return "" if name == url_state.OWN else f"?{urlencode(address.address(state))}".removesuffix("1")
+    return "" if name == url_state.OWN else f"?{urlencode(address.to_query(state))}".removesuffix("1")
 
 
 def pages_of(steps: Sequence[Step]) -> list[str]:

@@ -15,7 +15,7 @@ import streamlit as st
 
 from visformer.app.presentation import following
 from visformer.app.presentation.guesses import KINDS, Answer, Guess, Kind, Question, Result, Wanted
-from visformer.app.session import address, boxes, presentation_steps, run, selection, visit
+from visformer.app.session import address, boxes, presentation_steps, run, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot, hold
@@ -117,7 +117,7 @@ def restore_page() -> None:
     if _BEFORE.get() is not None and following.guess() is None:
         before = _BEFORE.pop()
         assert before is not None
-        visit.bring_back(replace(before, text=boxes.source(), target=boxes.target() or ""), [])
+        address.restore(replace(before, text=boxes.source(), target=boxes.target() or ""), [])
 
 
 def offer_steps(guess: Guess) -> None:

@@ -33,9 +33,9 @@ from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, names_untrained
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
-from visformer.system.kept import Kept
+from visformer.system.cache import Cache
 from visformer.system.memory import enough_memory
-from visformer.system.progress import Progress, heard_by
+from visformer.system.progress import Progress, reporting_to
 from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
@@ -78,7 +78,7 @@ class _Measured:
 _Result = TypeVar("_Result", "Trace", "Decoding", _Measured)
 _Runner = Union["TracedModel", RemoteModel]
 
-RESULTS = Kept(lambda: limits.TRACE_BYTES)
+RESULTS = Cache(lambda: limits.TRACE_BYTES)
 """Traces and decodings of all models, by the workbench and the request."""
 
 
@@ -116,7 +116,7 @@ class Workbench:
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
             for record in (PATTERNS, RECORD) if "logits" in trace else (PATTERNS,):
-                self._keep(_Request(str(trace.meta.get("source")), None, record), trace)
+                self._store(_Request(str(trace.meta.get("source")), None, record), trace)
             self._shipped = trace.blocks
 
     @property
@@ -162,12 +162,12 @@ class Workbench:
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is in the cache."""
-        return self._kept(_Request(source, target, tuple(record))) is not None
+        return self._cached(_Request(source, target, tuple(record))) is not None
 
-    def _kept(self, key: Hashable) -> Any:
+    def _cached(self, key: Hashable) -> Any:
         return RESULTS.get((self, key))
 
-    def _keep(self, key: Hashable, result: "Trace | Decoding | _Measured") -> None:
+    def _store(self, key: Hashable, result: "Trace | Decoding | _Measured") -> None:
         with suppress(BudgetError):  # larger than the whole cache
             RESULTS.put((self, key), result, result.nbytes)
 
@@ -205,7 +205,7 @@ class Workbench:
             return None
         request = _Request(source, target, tuple(record))
         model = self.loaded(*(texts := self._checked(request)))
-        if self._kept(request) is not None or self._kind(model, texts) == "long":
+        if self._cached(request) is not None or self._kind(model, texts) == "long":
             return None
         compute = partial(self._run_trace, request, texts[1], self._runner(model))
         return ADMISSION.begin((id(self), request), partial(self._once, request, compute), session=own_session())
@@ -233,7 +233,7 @@ class Workbench:
 
     def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
-        known: Trace | None = self._kept(_Request(request.source, None, PATTERNS))
+        known: Trace | None = self._cached(_Request(request.source, None, PATTERNS))
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
@@ -304,7 +304,7 @@ class Workbench:
 
         ``times``: number of beams or of changes; ``look``: called repeatedly while the page waits.
         """
-        result: _Result | None = self._kept(key)
+        result: _Result | None = self._cached(key)
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
@@ -330,10 +330,10 @@ class Workbench:
 
     def _once(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
         """Compute and cache a result, unless another visitor was a moment earlier."""
-        result: _Result | None = self._kept(key)
+        result: _Result | None = self._cached(key)
         if result is None:
             result = compute()
-            self._keep(key, result)
+            self._store(key, result)
         return result
 
     @enough_memory()
@@ -376,7 +376,7 @@ def _run_analysis(
     work: "Callable[[TracedModel], Any]", model: "TracedModel", progress: Progress, runner: _Runner
 ) -> _Measured:
     """Run an analysis where the model is; this process's own may be an outline, which computes nothing."""
-    with heard_by(progress):
+    with reporting_to(progress):
         value = runner.analyse(work) if isinstance(runner, RemoteModel) else work(model)
     return _Measured(value, len(pickle.dumps(value)))
 

@@ -11,7 +11,7 @@ from visformer import i18n
 from visformer.app.lessons import lesson_panel, open_lesson
 from visformer.app.presentation import following, guessing, presenting
 from visformer.app.serving.models import SECOND_BOX
-from visformer.app.session import address, boxes, remarks, slots, url_state, visit
+from visformer.app.session import address, boxes, remarks, slots, url_state
 from visformer.app.session.boxes import gettext
 from visformer.app.session.examples import EXAMPLES, TESTED
 from visformer.app.session.page import all_pages, current_page
@@ -283,7 +283,7 @@ def _open_file(key: str) -> None:
     texts, unread = url_state.from_file(uploaded.getvalue(), uploaded.name)
     if texts or not unread:
         state, wrong = url_state.read(texts)
-        visit.bring_back(state, [*unread, *wrong])
+        address.restore(state, [*unread, *wrong])
     else:
         remarks.add(unread)
     slots.renew(_FILE.key)

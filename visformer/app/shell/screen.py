@@ -10,7 +10,7 @@ from visformer.app.presentation import following, guessing
 from visformer.app.presentation.guesses import Guess
 from visformer.app.serving import capacity
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.session import address, boxes, remarks, url_state, visit
+from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
@@ -18,7 +18,7 @@ from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import head, side_bar
 from visformer.app.streamlit_private import logs, run_context
 from visformer.app.streamlit_private.other_sessions import address_of
-from visformer.app.widgets import component, controls, downloads, queue_notice
+from visformer.app.widgets import component, controls, downloads, waiting
 from visformer.errors import N_, LinkError
 
 _SIDE_BAR = 232  # pixels: the picture needs the width more
@@ -28,9 +28,9 @@ _IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
 def begin_run() -> None:
     """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
     logs.keep_typed_text_out()
-    ADMISSION.notice, ADMISSION.address_of = queue_notice.notice, address_of
+    ADMISSION.notice, ADMISSION.address_of = waiting.queue_notice, address_of
     component.make_up()
-    visit.begin()
+    address.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")
         controls.show_error(problem)
@@ -55,7 +55,7 @@ class Screen:
         with self.body, controls.errors_shown():
             self.page.run()
             downloads.page(run.exports)
-        visit.settle(run)
+        address.settle(run)
         return run
 
     def draw_head(self, run: Run) -> None:
@@ -107,7 +107,7 @@ def _navigate() -> pages.Page:
         wanted = ""
     if wanted != page.url_path:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again
-        st.switch_page(by_name[wanted], query_params=address.address(address.shortened(visit.coming())))
+        st.switch_page(by_name[wanted], query_params=address.to_query(address.shortened(address.upcoming())))
     return page
 
 

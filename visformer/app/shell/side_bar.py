@@ -56,7 +56,7 @@ _ABOUT = {
 
 def draw() -> None:
     """Draw the side bar; its links carry the state that all pages share."""
-    _, link = boxes.gettext(), address.address()
+    _, link = boxes.gettext(), address.to_query()
     with st.sidebar:
         with st.container(key="brand"):
             st.header("Visformer", anchor=False)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from visformer.app.session import boxes, visit
+from visformer.app.session import address, boxes
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import run_context
 from visformer.app.streamlit_private.words import ICONS, WORDS
@@ -241,7 +241,9 @@ def map_picture(
 
     with st.container(gap=None):  # feeds take up no room
         # The place first: a model that arrives is drawn there.
-        _FEED(data=pack_place(**place, gettext=boxes.gettext(), opened=visit.OPENED.get(), to=MAP), key=f"{MAP}_place")
+        _FEED(
+            data=pack_place(**place, gettext=boxes.gettext(), opened=address.OPENED.get(), to=MAP), key=f"{MAP}_place"
+        )
         _FEED(data=pack_map(drawn.trace, focus=Focus(*drawn.head), **_language(), **look, to=MAP), key=f"{MAP}_picture")
         _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected, on_zoom_change=zoomed)
 
@@ -416,7 +418,7 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        look: dict[str, Any] = {"share": share, "stages": stages, "opened": visit.OPENED.get()}
+        look: dict[str, Any] = {"share": share, "stages": stages, "opened": address.OPENED.get()}
         picture = pack_panels(shown, **_language(), **look, to=key)
         _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

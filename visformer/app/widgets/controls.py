@@ -15,7 +15,7 @@ from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing
 from visformer.app.serving.models import MODEL, label, named, offered
 from visformer.app.serving.workbench import Workbench, workbench_of
-from visformer.app.session import boxes, measured, presentation_steps, run, selection, visit
+from visformer.app.session import address, boxes, measured, presentation_steps, run, selection
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import Request
@@ -100,7 +100,7 @@ def send_explorer(trace: "Trace | None", *, ahead: bool = False) -> None:
     if trace is None:
         attention_picture(None, ahead=ahead)
         return
-    start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
+    start = {**selection.start(trace).start(), "opened": address.OPENED.get()}
     attention_picture(trace, start=start, file=downloads.file_name(""), notes=measured.notes(), ahead=ahead)
 
 

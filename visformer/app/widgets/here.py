@@ -121,7 +121,7 @@ def _links(stacks: list[str]) -> dict[str, list[str]]:
             first[page.where] = page, next((view for view in page.views if view.where is None), None)
     state, chosen = replace(address.common(), lesson="", step=""), _chosen()
     common = {url_state.VERSION_NAME: str(url_state.VERSION)}
-    common |= {name: text for name, text in address.address(state).items() if name not in _PLACE}
+    common |= {name: text for name, text in address.to_query(state).items() if name not in _PLACE}
     place = {"stack": short_name(chosen.stack), "head": str(chosen.head + 1), "layer": str(chosen.layer + 1)}
 
     def link(where: str, own: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import address, boxes, visit
+from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
@@ -115,7 +115,7 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
 
 def _is_set(option: Option, setting: Setting, name: str, slot: Slot[Any], first: Any, shift: int) -> bool:
     """Apply a link's value, if any; return whether the widget has a value, and so must get no initial one."""
-    visit.take(
+    address.take(
         name,
         lambda text: slot.set(_shifted(option.read(text, setting), shift)),
         go_back=lambda: slot.set(_shifted(first, shift)),

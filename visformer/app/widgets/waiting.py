@@ -1,15 +1,17 @@
-"""A long computation that a page offers: it starts with a button, shows how far it is, and can be cancelled.
+"""What a visitor sees while waiting: the place in the queue, or how far a long computation is.
 
-The page waits for it, other visitors' pages do not: it runs where long work is done, when its turn has come. Whatever
-the visitor does meanwhile, such as to click Cancel, ends it, as Streamlit ends the run of the page.
+Without a queue nothing is sent to the browser. A long computation starts with a button and can be cancelled. The page
+waits for it, other visitors' pages do not: it runs where long work is done, when its turn has come. Whatever the
+visitor does meanwhile, such as to click Cancel, ends it, as Streamlit ends the run of the page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 
-from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.admission import ADMISSION, OnWait
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.remote_models import RemoteModel
@@ -19,16 +21,47 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls
 from visformer.errors import DeadlineError, VisformerError
-from visformer.system.progress import Progress, heard_by
+from visformer.system.progress import Progress, reporting_to
 
-Step = tuple[str, Callable[[Any], Any]]
+
+@contextmanager
+def queue_notice() -> Iterator[OnWait]:
+    """Show the place in the queue on the page being drawn, for :meth:`visformer.app.serving.admission.Admission.run`.
+
+    Ends the script run, as Streamlit does, once the visitor has left or triggered another run.
+    """
+    place: Any = None
+    shown: int | None = None
+
+    def look(before: int | None) -> None:
+        nonlocal place, shown
+        if not own_session():
+            return  # outside a page
+        _ = boxes.gettext()  # reads the session state, where Streamlit raises what ends the run
+        if before == shown:
+            return
+        shown, place = before, place or st.empty()
+        if before is None:
+            place.empty()
+        else:
+            place.caption(_("In the queue: {n} ahead of you.").format(n=before))
+
+    try:
+        yield look
+    except Exception:
+        look(None)
+        raise
+    look(None)
+
+
+LongStep = tuple[str, Callable[[Any], Any]]
 """What is computed, in the visitor's language, and a function of the model that can be pickled; it calls
 :func:`visformer.system.progress.report`."""
 
 
-def offer(
+def offer_long_run(
     label: str,
-    steps: Callable[[], Sequence[Step]],
+    steps: Callable[[], Sequence[LongStep]],
     *,
     key: str,
     keep: Callable[[list[Any]], None],
@@ -49,7 +82,7 @@ def offer(
     problem: Slot[VisformerError | None] = Slot(f"{key}_problem", None)
     if place.button(label, key=key, type="primary"):
         try:
-            keep(_run(steps(), key))
+            keep(_run_steps(steps(), key))
         except VisformerError as error:
             problem.set(error)
         st.rerun()
@@ -57,7 +90,7 @@ def offer(
         st.text(f"{told.localized(_)} {too_long}" if isinstance(told, DeadlineError) else told.localized(_))
 
 
-def _run(steps: Sequence[Step], key: str) -> list[Any]:
+def _run_steps(steps: Sequence[LongStep], key: str) -> list[Any]:
     _, found = boxes.gettext(), []
     name = boxes.model() or MODEL
     controls.bench().loaded()  # says why a model cannot be used
@@ -72,7 +105,7 @@ def _run(steps: Sequence[Step], key: str) -> list[Any]:
             bar.progress((i + progress.share) / len(steps), text)  # raises once the visitor has done something else
 
         def compute(work: Callable[[Any], Any] = work, progress: Progress = progress) -> Any:
-            with heard_by(progress):
+            with reporting_to(progress):
                 return RemoteModel(name).analyse(work)
 
         look(None)
