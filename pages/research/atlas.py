@@ -115,7 +115,7 @@ def draw_heads(setting: Setting) -> None:
     """Draw the map, and below it the selected head."""
     atlas, passing = setting.source.atlas(setting["atlas"]), shown(setting)
     if setting["atlas"] not in bundled_names() and atlases.opens_with(atlas) == (boxes.model() or MODEL):
-        measured.keep({"roles": measured.Table.of(roles(atlas), is_own=True)})
+        measured.keep({"roles": measured.HeadTable.of(roles(atlas), is_own=True)})
     panels: Any = HEADS.draw(setting)
     left, right = st.columns([45, 55], gap="medium")
     with left:

@@ -19,7 +19,7 @@ from visformer.analysis.effects.sentences import Sentences
 from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.session import boxes, measured, selection
 from visformer.app.session import page as pages
-from visformer.app.session.measured import Table
+from visformer.app.session.measured import HeadTable
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import (
     controls,
@@ -134,7 +134,7 @@ def ranked() -> None:
     draw_table(effect_rows(frames), _("The effect of each head"), "head-effects")
 
 
-def tell(frames: dict[str, pd.DataFrame], method: str, table: Table) -> None:
+def tell(frames: dict[str, pd.DataFrame], method: str, table: HeadTable) -> None:
     """Say on what it was measured, how many heads can be told from zero, and whether the methods agree."""
     frame = frames[method]
     n, heads = int(frame["n"].iloc[0]), len(frame)
@@ -232,7 +232,7 @@ def offer(steps: Callable[[Sentences], list[waiting.LongStep]], names: list[str]
 
 def measure(steps: Callable[[], list[waiting.LongStep]], names: list[str], *, is_own: bool, **how: Any) -> None:
     def keep(found: list[pd.DataFrame]) -> None:
-        measured.keep({name: Table.of(table, is_own=is_own) for name, table in zip(names, found, strict=True)})
+        measured.keep({name: HeadTable.of(table, is_own=is_own) for name, table in zip(names, found, strict=True)})
 
     waiting.offer_long_run(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
 

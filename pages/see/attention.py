@@ -11,7 +11,7 @@ from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
 from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, downloads, here, pick, unavailable
+from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.pictures.effects import EFFECTS
@@ -49,7 +49,7 @@ def explorer() -> None:
         if trace is None:
             return
         attention_weights(trace)
-        here.tell("selected")
+        locator.send("selected")
     selected = selection.selection(trace)
     said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
     controls.look_for(said, above, asked=question_of(trace, selected.stack))

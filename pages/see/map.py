@@ -11,7 +11,7 @@ from visformer.app.presentation import following
 from visformer.app.session import address, boxes, page, run, selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import ZOOM
-from visformer.app.widgets import controls, downloads, here, pick, unavailable
+from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
@@ -49,7 +49,7 @@ def whole_model() -> None:
         on_select=select,
         on_zoom=move,
     )
-    here.tell("selected")
+    locator.send("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, chosen)
         downloads.page([("model", model, KEY)])

@@ -131,7 +131,7 @@ def start(recipes: tuple[Recipe, ...]) -> None:
     try:
         who = {"session": own_session(), "address": own_address()}
         RUNS.start(following.owner(), recipes, **who, watchers=watchers(), speed=SPEED.get())
-        following.nudge()
+        following.redraw_followers()
     except VisformerError as problem:
         PROBLEM.set(problem)
 
@@ -176,7 +176,7 @@ def act(said: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
         RUNS.pause(found)
     elif found is not None and what == "step":
         RUNS.step(found)
-    following.nudge()
+    following.redraw_followers()
 
 
 def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:

@@ -33,7 +33,7 @@ PORT = 8501
 PATIENCE = 3.0
 """Timeout of a request to the hub, in seconds."""
 
-State = Literal["ok", "note", "fix"]
+FindingState = Literal["ok", "note", "fix"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Finding:
     """
 
     about: str
-    state: State
+    state: FindingState
     found: str
     remedy: str = ""
 
@@ -190,7 +190,7 @@ def _writing() -> Iterator[Finding]:
         temporary = tempfile.gettempdir()
     except FileNotFoundError:
         temporary = ""
-    places: tuple[tuple[str, str, State, str], ...] = (
+    places: tuple[tuple[str, str, FindingState, str], ...] = (
         (os.getcwd(), "this folder", "note", "give export and trace another folder with -o; the app needs none"),
         (temporary, "the temporary folder", "fix", "set TMPDIR to a writable folder"),
     )

@@ -169,9 +169,9 @@ def test_the_process_makes_the_same_files(process):
 @pytest.mark.usefixtures("models")
 def test_sentences_of_a_lesson_have_the_limits_of_a_page():
     with pytest.raises(TextError, match="tokens; at most"):
-        handout.Limited("en-zh").trace("a b " * 200, None)
+        handout.LimitedModel("en-zh").trace("a b " * 200, None)
     with pytest.raises(TextError, match="characters; at most"):
-        handout.Limited("en-zh").translate("a" * 1001)
+        handout.LimitedModel("en-zh").translate("a" * 1001)
 
 
 def test_a_process_tells_how_far_it_is(process, models):

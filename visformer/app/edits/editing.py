@@ -187,15 +187,15 @@ def head_edits(where: str, scales: Scales, *, layers: Sequence[int]) -> "list[Si
 
     Args:
         where: the attention as in tensor names without the layer, "decoder.cross_attn".
-        scales: from :func:`head_scales`.
+        scales: from :func:`scales`.
         layers: the numbers of its layers.
     """
     from visformer.edits import Silence
 
     stack, kind = where.split(".")
-    changed = np.argwhere(head_scales != 1).tolist()
+    changed = np.argwhere(scales != 1).tolist()
     return [
-        Silence(f"{stack}.{layers[row]}.{kind}", head=head, scale=float(head_scales[row, head]))
+        Silence(f"{stack}.{layers[row]}.{kind}", head=head, scale=float(scales[row, head]))
         for row, head in changed
     ]
 

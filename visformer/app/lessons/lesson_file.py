@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import visformer
 from visformer import i18n
-from visformer.app.lessons.lesson_yaml import Fault, Node, Stopped, parsed
+from visformer.app.lessons.lesson_yaml import Fault, Node, Unreadable, parsed
 from visformer.app.presentation.guesses import KINDS, Wanted
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
@@ -59,7 +59,7 @@ class CodeLines:
 
 
 @dataclass(frozen=True)
-class Claim:
+class WeightClaim:
     """A claim of a step's text about the weights: of all keys, the query reads this one most."""
 
     line: int  # in the file
@@ -68,14 +68,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """A state of a page, and the text about it."""
 
     line: int  # in the file
     texts: Mapping[str, Mapping[str, str]]  # the names of _TEXTS to language to text
     state: url_state.State
     lines: Mapping[str, int]  # of the fields of its link, by name
-    claims: tuple[Claim, ...]  # what must hold for the text to be true
+    claims: tuple[WeightClaim, ...]  # what must hold for the text to be true
     hints: tuple[Mapping[str, str], ...] = ()  # by language; each is shown when it is asked for
     code: CodeLines | None = None  # shown with the answer
     beside: str = ""  # another model, on which the answer shows the same page
@@ -110,7 +110,7 @@ class Lesson:
     """Steps from the first to the last."""
 
     title: Mapping[str, str]
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     learnt: Mapping[str, str]  # what the visitor knows at the end; may be empty
 
     def title_in(self, language: str) -> str:
@@ -201,7 +201,7 @@ def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
     """Parse a lesson; return it, or None and the faults of its file. No content raises."""
     try:
         root, faults = parsed(content)
-    except Stopped as stopped:
+    except Unreadable as stopped:
         return None, (stopped.fault,)
     reader = _Reader(faults)
     lesson = reader.lesson(root)
@@ -234,7 +234,7 @@ class _Reader:
             self.fault(steps.named_at, "steps", many, given=len(steps.value), limit=limits.LESSON_STEPS)
         return Lesson(title, tuple(map(self._step, steps.value)), learnt)
 
-    def _step(self, node: Node) -> Step:
+    def _step(self, node: Node) -> LessonStep:
         pairs = self._pairs(node, "", {*_TEXTS, *_REST})
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
         state, lines = self._link(pairs.get("link", Node(0, "")))
@@ -243,7 +243,7 @@ class _Reader:
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         told = {name: text for name, text in texts.items() if text}
         rest = (self._hints(pairs), self._code(pairs), self._beside(pairs), self._guess(pairs, state.selection))
-        return Step(node.line, told, state, lines, checked, *rest)
+        return LessonStep(node.line, told, state, lines, checked, *rest)
 
     def _hints(self, pairs: Mapping[str, Node]) -> tuple[dict[str, str], ...]:
         node = pairs.get("hints", Node(0, []))
@@ -351,7 +351,7 @@ class _Reader:
             if not state.page or not name.startswith(f"{state.page}_"):
                 self.fault(lines[name], f"{name}: {value}", N_("this page has no option with this name."))
 
-    def _claim(self, node: Node, selection: Selection) -> Claim:
+    def _claim(self, node: Node, selection: Selection) -> WeightClaim:
         pairs = self._pairs(node, "check", _CLAIM)
         texts = _texts(pairs)
         at_least = texts.pop("at_least", "0")
@@ -366,7 +366,7 @@ class _Reader:
         place = replace(
             selection, **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts}
         )
-        return Claim(node.line, place, float(at_least))
+        return WeightClaim(node.line, place, float(at_least))
 
     def _pairs(self, node: Node, said: str, known: set[str] | None) -> dict[str, Node]:
         """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
@@ -475,7 +475,7 @@ def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], T
     return faults
 
 
-def _check_claim(claim: Claim, trace: "Trace") -> Fault | None:
+def _check_claim(claim: WeightClaim, trace: "Trace") -> Fault | None:
     """Return why a claim does not hold, or None."""
     place = claim.place
     _, wrong = place.fitting(trace)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from visformer.app.edits import editing
 from visformer.app.lessons import open_lesson
-from visformer.app.lessons.lesson_file import Step
+from visformer.app.lessons.lesson_file import LessonStep
 from visformer.app.lessons.lesson_menu import SHIPPED
 from visformer.app.presentation import guessing
 from visformer.app.serving.models import MODEL, label
@@ -61,11 +61,11 @@ def panel(run: Run) -> bool:
     return True
 
 
-def _text(step: Step, name: str) -> str:
+def _text(step: LessonStep, name: str) -> str:
     return step.text(name, language())
 
 
-def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
+def _step(step: LessonStep, counted: str, place: tuple[str, int]) -> str:
     """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says last."""
     say, tried = _text(step, "say"), _text(step, "try")
     with _heading(counted, _text(step, "title")):
@@ -80,7 +80,7 @@ def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
     return _show_hints(step, place) or say
 
 
-def _describe_meant(step: Step, number: int) -> str:
+def _describe_meant(step: LessonStep, number: int) -> str:
     """Say that a step's text is about another sentence than the visitor's, which is shown, and return that."""
     _ = gettext()
     said = _("This text is about the lesson's sentence, “{text}”.").format(text=_short(step.sentence))
@@ -88,7 +88,7 @@ def _describe_meant(step: Step, number: int) -> str:
     return said
 
 
-def _describe_own(steps: Sequence[Step], number: int) -> None:
+def _describe_own(steps: Sequence[LessonStep], number: int) -> None:
     """Say why a step does not show the visitor's own sentence, and where that comes back."""
     _ = gettext()
     back = next((n for n, step in enumerate(steps, 1) if n > number and step.fits_any), None)
@@ -140,7 +140,7 @@ def _heading(place: str, title: str) -> Any:
     return line
 
 
-def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
+def _bar(steps: Sequence[LessonStep], shown: dict[str, Any]) -> None:
     """Draw the bar: back, the steps by their titles, on, reset this step, and leave."""
     _ = gettext()
     words = {
@@ -170,7 +170,7 @@ _OPENED: Slot[tuple[tuple[str, int] | None, int]] = Slot("lesson_hints", (None, 
 """The step whose hints are open, and how many; one more: the answer, in their place."""
 
 
-def _offer_hints(step: Step, place: tuple[str, int]) -> None:
+def _offer_hints(step: LessonStep, place: tuple[str, int]) -> None:
     """Draw the buttons that open a step's next hint and its answer; ``place``: the lesson's name and the number."""
     _, count, opened = gettext(), len(step.hints), _opened_hints(place)
     if opened < count:
@@ -179,7 +179,7 @@ def _offer_hints(step: Step, place: tuple[str, int]) -> None:
         _hint_button(_("Answer"), "lesson_answer", place, count + 1)
 
 
-def _show_hints(step: Step, place: tuple[str, int]) -> str:
+def _show_hints(step: LessonStep, place: tuple[str, int]) -> str:
     """Draw the hints that are open, or the answer in their place; return the last of them, "" if there is none."""
     hints, opened = step.hints_in(language()), _opened_hints(place)
     if opened > len(hints):
@@ -191,7 +191,7 @@ def _show_hints(step: Step, place: tuple[str, int]) -> str:
     return hints[opened - 1] if opened else ""
 
 
-def _has_more_hints(step: Step, place: tuple[str, int]) -> bool:
+def _has_more_hints(step: LessonStep, place: tuple[str, int]) -> bool:
     """Whether a hint or the answer is not shown yet."""
     return _opened_hints(place) < len(step.hints) + bool(step.answer_in(language()))
 
@@ -211,7 +211,7 @@ def _labelled_line(name: str, text: str, color: Literal["blue", "orange"]) -> No
         st.text(text, width="stretch")  # never markdown: a visitor may have written it
 
 
-def _answer(step: Step, answer: str) -> None:
+def _answer(step: LessonStep, answer: str) -> None:
     _ = gettext()
     _labelled_line(_("Answer"), answer, "orange")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_answered"):

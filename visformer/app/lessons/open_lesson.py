@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from visformer.app.lessons import lesson_file
-from visformer.app.lessons.lesson_file import Lesson, Step
+from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session.examples import EXAMPLES
@@ -159,7 +159,7 @@ def query_of(name: str) -> str:
     return "" if name == url_state.OWN else f"?{urlencode(address.to_query(state))}".removesuffix("1")
 
 
-def pages_of(steps: Sequence[Step]) -> list[str]:
+def pages_of(steps: Sequence[LessonStep]) -> list[str]:
     """Return the pages of steps, relative to any page."""
     return [step.state.page or "./" for step in steps]
 

@@ -88,7 +88,7 @@ def owner() -> str:
     return shared() or own_session() or "alone"
 
 
-def nudge() -> None:
+def redraw_followers() -> None:
     """Have the followers drawn anew, for what is not part of the state."""
     if presented():
         WAKING.wake(ROOMS.followers(_KEY.get()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer.app.presentation import following
-from visformer.app.presentation.guesses import KINDS, Answer, Guess, Kind, Question, Result, Wanted
+from visformer.app.presentation.guesses import KINDS, Answer, Guess, Question, QuestionKind, Result, Wanted
 from visformer.app.session import address, boxes, presentation_steps, run, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
@@ -76,31 +76,31 @@ def begin(wanted: Wanted | None = None) -> None:
 def ask(guess: Guess, question: Question | None) -> None:
     """Open a question; None: prepare another one."""
     guess.ask(question)
-    following.nudge()
+    following.redraw_followers()
 
 
 def reveal(guess: Guess) -> None:
     """Show the answer to everybody."""
     guess.reveal()
-    following.nudge()
+    following.redraw_followers()
 
 
 def lock(guess: Guess) -> None:
     """Take no more answers."""
     guess.lock()
-    following.nudge()
+    following.redraw_followers()
 
 
 def reset(guess: Guess) -> None:
     """Forget all answers, and take new ones."""
     guess.reset()
-    following.nudge()
+    following.redraw_followers()
 
 
 def reopen(guess: Guess) -> None:
     """Take answers again."""
     guess.reopen()
-    following.nudge()
+    following.redraw_followers()
 
 
 def end(guess: Guess) -> None:
@@ -243,7 +243,7 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
     place: dict[str, Any] = {"stack": stack.name, "layer": layer, "head": head}
     asked, following = (visible(text) if text else "" for text in (words[at].text, words[at].following))
     options = _labels([word.text for word in row.words])
-    kind: Kind = "head" if is_head else "model"
+    kind: QuestionKind = "head" if is_head else "model"
     source = "" if sides_of(stack)[1] == "src" else boxes.source()  # otherwise it is what people choose from
     return Question(kind, source, asked, following, **place, options=options, shares=tuple(row.weights.tolist()))
 

@@ -61,7 +61,7 @@ def import_app() -> None:
     """Import what the first run would import while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
-        "visformer.app.widgets.here",
+        "visformer.app.widgets.locator",
         "visformer.app.shell.screen",
     ):
         import_module(name)

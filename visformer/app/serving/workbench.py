@@ -22,7 +22,7 @@ from visformer.adapters.history import model_of
 from visformer.adapters.learning.recipe import names_trained
 from visformer.adapters.lookup import made_here
 from visformer.app.serving import checks
-from visformer.app.serving.admission import ADMISSION, Kind
+from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
@@ -297,7 +297,7 @@ class Workbench:
         compute: "Callable[[_Runner], _Result]",
         *,
         times: int = 1,
-        kind: Kind | None = None,
+        kind: WorkKind | None = None,
         look: Callable[[], object] = lambda: None,
     ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All that a page waits for is started here.
@@ -319,12 +319,12 @@ class Workbench:
 
             return ADMISSION.run((id(self), key), work, on_wait=wait, session=own_session(), kind=kind)
 
-    def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> Kind:
+    def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> WorkKind:
         """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
         tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
         return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
 
-    def _runner(self, model: "TracedModel", kind: Kind = "ordinary") -> "_Runner":
+    def _runner(self, model: "TracedModel", kind: WorkKind = "ordinary") -> "_Runner":
         """Return what runs the model's forward passes: the workers, or the model itself."""
         return (self.long_runner if kind == "long" else None) or self._workers or model
 

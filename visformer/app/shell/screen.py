@@ -29,7 +29,7 @@ def begin_run() -> None:
     """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
     logs.keep_typed_text_out()
     ADMISSION.notice, ADMISSION.address_of = waiting.queue_notice, address_of
-    component.make_up()
+    component.run_missed_acts()
     address.begin()
     if not _IS_INSIDE.get() and (problem := capacity.no_room()):
         st.set_page_config(page_title="Visformer")
@@ -45,7 +45,7 @@ def begin_run() -> None:
 class Screen:
     """The current page and its containers, which can be filled in any order."""
 
-    page: pages.Page
+    page: pages.StreamlitPage
     head: Any
     body: Any
 
@@ -91,7 +91,7 @@ def open_screen() -> Screen:
     return Screen(page, st.container(key="page_head", gap="xsmall"), st.container(key="page_body"))
 
 
-def _navigate() -> pages.Page:
+def _navigate() -> pages.StreamlitPage:
     by_name = pages.all_pages()
     name = run_context.typed_page()
     # For an unknown name Streamlit would open an English dialog: register a page of that name for one run.
@@ -99,7 +99,7 @@ def _navigate() -> pages.Page:
     stray = [] if is_known or "/" in name else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
     # Hidden, since Streamlit's own navigation writes to the browser's disk on every rerun.
     page = st.navigation([*by_name.values(), *stray], position="hidden")
-    wanted = pages.wanted_page(page.url_path)
+    wanted = pages.requested_page(page.url_path)
     if wanted not in by_name:
         if wanted != url_state.FIRST:
             written = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"

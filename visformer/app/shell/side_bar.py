@@ -26,7 +26,7 @@ from visformer.app.session.markdown import plain
 from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.slots import Slot
 from visformer.app.shell import timeline
-from visformer.app.widgets import component, here
+from visformer.app.widgets import component, locator
 from visformer.errors import N_, ConfigError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.positions import POSITIONS
@@ -97,8 +97,8 @@ def _model_chooser() -> None:
         help=_("Every page looks inside this model, except the lab, Atlas and Learning, which have their own numbers."),
     )
     with st.container(gap=None):  # feeds take up no room
-        component.here_view()
-        here.tell("picture")
+        component.locator_view()
+        locator.send("picture")
     timeline.switch()
     if names_untrained(chosen):
         _untrained_sliders()

@@ -46,7 +46,7 @@ _PRIVATE = "streamlit_private"
 _HTML = '<div class="vf-host"></div>'
 _LINK_HTML = """<div class="vf-link"><button></button>
 <div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
-_BESIDE = stylesheet("streamlit/beside.css")
+_BUTTON_STYLE = stylesheet("streamlit/beside.css")
 _SHEET = escape(stylesheet("streamlit_private/presentation.css"), quote=False)
 
 
@@ -60,12 +60,14 @@ _PAIR = _component("pair", _HTML, stylesheet() + stylesheet("explorer/pair.css")
 _PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
 _MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
 _LEARNING = _component("learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views")
-_LINK = _component("link", _LINK_HTML, _BESIDE)
+_LINK = _component("link", _LINK_HTML, _BUTTON_STYLE)
 _CONNECTION = _component(
-    "connection", '<div class="vf-connection" role="status" popover="manual"></div>', _BESIDE, folder=_PRIVATE
+    "connection", '<div class="vf-connection" role="status" popover="manual"></div>', _BUTTON_STYLE, folder=_PRIVATE
 )
 _PRESENT = _component(
-    "present", f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>', _BESIDE + stylesheet("presentation/present.css")
+    "present",
+    f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>',
+    _BUTTON_STYLE + stylesheet("presentation/present.css"),
 )
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
 _LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
@@ -120,7 +122,7 @@ def _mount(
         st.rerun()
 
 
-def make_up() -> None:
+def run_missed_acts() -> None:
     """Do at the beginning of a run what a callback should have done: once they are drawn, boxes cannot be set."""
     for act in _MISSED.pop():
         act()
@@ -384,13 +386,13 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
         _mount(_LESSON_BAR, _LESSON, acts)
 
 
-def here_view() -> None:
-    """Mount the small drawing of the model, empty until :func:`here_picture`."""
+def locator_view() -> None:
+    """Mount the small drawing of the model, empty until :func:`locator_picture`."""
     _HERE_VIEW(data=_HERE.encode(), key=_HERE)
 
 
-def here_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:
-    """Send the small drawing of the model; ``shown``: see :mod:`visformer.app.widgets.here`; None: there is none.
+def locator_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:
+    """Send the small drawing of the model; ``shown``: see :mod:`visformer.app.widgets.locator`; None: there is none.
 
     ``key``: of the sender; the last one counts.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.app.session import run
-from visformer.app.session.run import Table
+from visformer.app.session.run import PresentedTable
 from visformer.export.marks import width_of
 
 if TYPE_CHECKING:
@@ -41,4 +41,4 @@ def width_for(texts: Iterable[str]) -> int:
 def present(title: str, rows: Iterable[Iterable[object]], *, columns: Sequence[str] = ()) -> None:
     """Let a presentation draw a table that the page draws otherwise."""
     texts = tuple(tuple(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
-    run.current().tables.append(Table(title, tuple(columns), texts))
+    run.current().tables.append(PresentedTable(title, tuple(columns), texts))
