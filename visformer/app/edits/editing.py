@@ -187,7 +187,7 @@ def head_edits(where: str, scales: Scales, *, layers: Sequence[int]) -> "list[Si
 
     Args:
         where: the attention as in tensor names without the layer, "decoder.cross_attn".
-        scales: from :func:`scales`.
+        scales: from :func:`head_scales`.
         layers: the numbers of its layers.
     """
     from visformer.edits import Silence
@@ -195,8 +195,7 @@ def head_edits(where: str, scales: Scales, *, layers: Sequence[int]) -> "list[Si
     stack, kind = where.split(".")
     changed = np.argwhere(scales != 1).tolist()
     return [
-        Silence(f"{stack}.{layers[row]}.{kind}", head=head, scale=float(scales[row, head]))
-        for row, head in changed
+        Silence(f"{stack}.{layers[row]}.{kind}", head=head, scale=float(scales[row, head])) for row, head in changed
     ]
 
 

@@ -384,14 +384,14 @@ def _taps(guess: Guess, question: Question, guest: str) -> None:
     options: dict[int, str] = {i: plain(option) for i, option in enumerate(question.options)}
     first = sorted(before.chosen) if before else []
     key = f"{_TAPS}_{question.id}_{guest}_{is_locked}"  # another one shows what counts
-    look: dict[str, Any] = {"format_func": options.__getitem__, "key": key, "label_visibility": "collapsed"}
-    look["disabled"] = is_locked
+    style: dict[str, Any] = {"format_func": options.__getitem__, "key": key, "label_visibility": "collapsed"}
+    style["disabled"] = is_locked
     with st.container(key=_TAPS):
         if question.kind == "next":
-            one = st.pills(_("Tokens"), [*options], default=first[0] if first else None, **look)
+            one = st.pills(_("Tokens"), [*options], default=first[0] if first else None, **style)
             chosen = [] if one is None else [one]
         else:
-            chosen = st.pills(_("Words"), [*options], selection_mode="multi", default=first, **look)
+            chosen = st.pills(_("Words"), [*options], selection_mode="multi", default=first, **style)
     name = st.text_input(
         _("Your name, if you like: everybody sees it if your guess is nearest; it is never stored."),
         key=_NAME.key,

@@ -124,7 +124,7 @@ def _draw_all(run: Run) -> None:
         st.pills(_("It is sure of these:"), TESTED, key=boxes.TESTED, on_change=boxes.take_example)
 
 
-def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
+def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
     """Draw the box of the sentence, and beside it that of the target, named for the kind of model."""
     _ = boxes.gettext()
     kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
@@ -133,13 +133,13 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     # The browser draws a box before it has taken its value from the session.
     asked = _("Type a sentence")
-    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **look)
+    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
         placeholder=_("optional") if kind == "encoder" else own or _("optional"),
         help=_(_ABOUT_TARGET[kind]),
-        **look,
+        **style,
     )
 
 

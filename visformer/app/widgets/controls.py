@@ -250,7 +250,7 @@ def _read(
         return used.trace(text, target, record=record, edits=edits)
 
 
-def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:
+def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **style: Any) -> None:
     """Draw panels, curves or bars in the visitor's language, to be exported with the page.
 
     Args:
@@ -258,12 +258,12 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
         key: the picture's key.
         on_click: see :func:`visformer.app.widgets.component.panels`.
         export: False for a picture that serves as a control.
-        look: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
+        style: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
         _chart(shown, key)
     else:
-        panels(shown, key=key, on_click=on_click, **look)
+        panels(shown, key=key, on_click=on_click, **style)
     if export:
         run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
 

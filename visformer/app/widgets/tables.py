@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 _SIZE, _BESIDE = 14, 20  # pixels: of Streamlit's text, and beside it in a cell
 
 
-def draw(table: "pd.DataFrame", *, title: str, **look: Any) -> None:
+def draw(table: "pd.DataFrame", *, title: str, **style: Any) -> None:
     """Draw a table without its index.
 
     Args:
         table: named columns; floats are shown to four decimals.
         title: in the visitor's language. Only a presentation adds it: the page has it above the table.
-        look: further arguments of Streamlit's dataframe.
+        style: further arguments of Streamlit's dataframe.
     """
     columns: dict[str, Any] = {
         name: st.column_config.NumberColumn(format="%.4f") for name in table.select_dtypes("float")
     }
     for name in table.select_dtypes(["object", "string"]):
         columns[name] = st.column_config.TextColumn(width=width_for([name, *map(str, table[name])]))
-    st.dataframe(table, hide_index=True, column_config=columns, **look)
+    st.dataframe(table, hide_index=True, column_config=columns, **style)
     present(title, table.itertuples(index=False), columns=[*table])
 
 

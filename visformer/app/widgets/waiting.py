@@ -33,7 +33,7 @@ def queue_notice() -> Iterator[OnWait]:
     place: Any = None
     shown: int | None = None
 
-    def look(before: int | None) -> None:
+    def show(before: int | None) -> None:
         nonlocal place, shown
         if not own_session():
             return  # outside a page
@@ -47,11 +47,11 @@ def queue_notice() -> Iterator[OnWait]:
             place.caption(_("In the queue: {n} ahead of you.").format(n=before))
 
     try:
-        yield look
+        yield show
     except Exception:
-        look(None)
+        show(None)
         raise
-    look(None)
+    show(None)
 
 
 LongStep = tuple[str, Callable[[Any], Any]]
@@ -86,8 +86,8 @@ def offer_long_run(
         except VisformerError as error:
             problem.set(error)
         st.rerun()
-    if (told := problem.pop()) is not None:
-        st.text(f"{told.localized(_)} {too_long}" if isinstance(told, DeadlineError) else told.localized(_))
+    if (failure := problem.pop()) is not None:
+        st.text(f"{failure.localized(_)} {too_long}" if isinstance(failure, DeadlineError) else failure.localized(_))
 
 
 def _run_steps(steps: Sequence[LongStep], key: str) -> list[Any]:
@@ -97,20 +97,20 @@ def _run_steps(steps: Sequence[LongStep], key: str) -> list[Any]:
     with st.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, plain(steps[0][0]))
         st.button(_("Cancel"), key=f"{key}_cancel")
-    for i, (said, work) in enumerate(steps):
+    for i, (title, work) in enumerate(steps):
         progress = Progress()
 
-        def look(before: int | None, i: int = i, said: str = said, progress: Progress = progress) -> None:
-            text = plain(said) if before is None else _("In the queue: {n} ahead of you.").format(n=before)
+        def show_progress(before: int | None, i: int = i, title: str = title, progress: Progress = progress) -> None:
+            text = plain(title) if before is None else _("In the queue: {n} ahead of you.").format(n=before)
             bar.progress((i + progress.share) / len(steps), text)  # raises once the visitor has done something else
 
         def compute(work: Callable[[Any], Any] = work, progress: Progress = progress) -> Any:
             with reporting_to(progress):
                 return RemoteModel(name).analyse(work)
 
-        look(None)
+        show_progress(None)
         session = own_session()
         with aside():
-            how: dict[str, Any] = {"on_wait": look, "session": session, "kind": "long"}
+            how: dict[str, Any] = {"on_wait": show_progress, "session": session, "kind": "long"}
             found.append(ADMISSION.run((session, key, name, i), compute, **how))
     return found
