@@ -25,11 +25,10 @@ from visformer.adapters.learning.training import config_of, trained
 from visformer.adapters.lookup import require_name
 from visformer.adapters.own import OwnModel, Translator, adapted
 from visformer.errors import N_, ArgumentError, CheckpointError, ConfigError, VisformerError
-from visformer.model.checkpoints import load_checkpoint, unsure_below
+from visformer.model.checkpoints import load_checkpoint, unpack, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
-from visformer.model.kinds import build
-from visformer.model.moments import initial_model, unpack
+from visformer.model.kinds import build, initial_model
 from visformer.model.positions import PositionName
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer

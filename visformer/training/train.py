@@ -21,9 +21,8 @@ from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model.checkpoints import save_weights
-from visformer.model.kinds import Config, Model
+from visformer.model.kinds import Config, Model, initial_model
 from visformer.model.masks import PAD_ID
-from visformer.model.moments import initial_model
 from visformer.model.transformer import load_state
 from visformer.system.files import whole
 from visformer.training.data import Batch
@@ -143,7 +142,7 @@ def computes_in_bf16() -> bool:
 def moment_steps(n: int, total: int) -> list[int]:
     """Steps at which to keep the weights: ``n`` moments whose steps grow by one factor, without the first and the last.
 
-    The first, step 0, is :func:`visformer.model.moments.initial_model`; the last is the trained model.
+    The first, step 0, is :func:`visformer.model.kinds.initial_model`; the last is the trained model.
     """
     return sorted({round(total ** (i / (n - 1))) for i in range(1, n - 1)})
 

@@ -23,8 +23,7 @@ from visformer.model import taps
 from visformer.model.config import GPTConfig, TransformerConfig
 from visformer.model.embedding import sinusoidal_encoding
 from visformer.model.gpt import GPT
-from visformer.model.kinds import Config, Model
-from visformer.model.moments import initial_model
+from visformer.model.kinds import Config, Model, initial_model
 from visformer.model.positions import PositionName
 from visformer.model.tokenizer import SPECIALS
 from visformer.model.transformer import load_state
