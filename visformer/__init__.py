@@ -6,9 +6,9 @@ The public names below are imported on first use (PEP 562), so that ``import vis
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer import trace
 from visformer.system.arguments import public
 from visformer.system.version import VERSION
-from visformer.trace import display
 
 __version__ = VERSION
 
@@ -89,7 +89,7 @@ def _as_html(trace: "Trace") -> str:
         return f"<p>{escape(str(error))}</p>"
 
 
-display.as_html = _as_html
+trace.as_html = _as_html
 
 
 def __dir__() -> list[str]:

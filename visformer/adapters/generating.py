@@ -24,8 +24,7 @@ from visformer.model.decoding import (
     reshape,
 )
 from visformer.system.arguments import require_whole
-from visformer.trace.pieces import told_apart
-from visformer.trace.predictions import likeliest
+from visformer.trace.tokens import likeliest, told_apart
 
 
 class Vocabulary(Protocol):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, TraceError
-from visformer.trace.predictions import likeliest
 from visformer.trace.stacks import ranges
+from visformer.trace.tokens import likeliest
 
 if TYPE_CHECKING:
     from visformer.trace import Trace

@@ -1,10 +1,13 @@
-"""Convert tokens from a vocabulary's spelling to display: marks of spaces and of joins, and bytes. Text only."""
+"""Tokens as displayed, without a vocabulary's marks of spaces, joins and bytes, and the likeliest next tokens."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
@@ -116,3 +119,15 @@ def byte_letters() -> dict[str, int]:
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+CANDIDATES = 5
+"""How many of the likeliest next tokens have a name in a Trace, and are shown."""
+
+
+def likeliest(logits: NDArray[np.floating]) -> tuple[int, ...]:
+    """Return the ids of the :data:`CANDIDATES` largest logits of a row, (vocab,), largest first, then lowest id."""
+    row = np.where(np.isnan(logits), -np.inf, logits)
+    least = np.partition(row, -min(CANDIDATES, len(row)))[-min(CANDIDATES, len(row))]
+    (ids,) = np.nonzero(row >= least)
+    return tuple(ids[np.argsort(-row[ids], kind="stable")][:CANDIDATES].tolist())
