@@ -18,7 +18,7 @@ from safetensors import safe_open
 import visformer as vf
 from scripts import choose_silences
 from scripts.choose_heads import start
-from visformer.adapters.history import history
+from visformer.adapters.checkpoints import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
 from visformer.model.checkpoints import FOLDER, load_checkpoint, pack

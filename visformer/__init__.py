@@ -23,7 +23,7 @@ _PUBLIC = {
     "padding_mask": "visformer.model.masks",
     "explorer": "visformer.export.notebook",
     "load": "visformer.adapters.load",
-    "moments": "visformer.adapters.history",
+    "moments": "visformer.adapters.checkpoints",
     "untrained": "visformer.adapters.load",
     "wrap": "visformer.adapters.load",
     "Trace": "visformer.trace",
@@ -57,7 +57,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from visformer import analysis, edits, errors, export, figures, formulas
-    from visformer.adapters.history import moments
+    from visformer.adapters.checkpoints import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.export.notebook import explorer
     from visformer.model.attention import attention

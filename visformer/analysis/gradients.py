@@ -10,7 +10,7 @@ from visformer.analysis.needs import Floats
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.gradients import Gradients
+    from visformer.adapters.interventions import Gradients
     from visformer.adapters.requests import Text
 
 

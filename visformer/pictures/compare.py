@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from visformer.adapters.bundled import GPT
+from visformer.adapters.checkpoints import GPT
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError
 from visformer.panel import Panel

@@ -21,7 +21,7 @@ _Token = TypeVar("_Token")
 def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]:
     """The text displayed for each token.
 
-    It has no marks for a leading space or for the lack of one, see :func:`told_apart`. A lone space is "␣". Tokens
+    It has no marks for a leading space or for the lack of one, see :func:`distinguished`. A lone space is "␣". Tokens
     that share one character are that character, numbered: 龘₁ 龘₂ 龘₃.
 
     Args:
@@ -47,7 +47,7 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
     return tuple(result)
 
 
-def told_apart(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
+def distinguished(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
     """Mark different tokens that look alike: "␣the" after a space, "##the" inside a word, "the" otherwise.
 
     Args:
@@ -79,7 +79,7 @@ def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
         return tuple(tokens)
     pairs = zip(tokens, special, strict=True)
     raw = [None if kept else bytes_of(token, byte_level=is_bytes, joins=joins) for token, kept in pairs]
-    return told_apart(shown(tokens, raw), tokens, lambda token: re.sub(f"^[Ġ{SPACE}]", "␣", token))
+    return distinguished(shown(tokens, raw), tokens, lambda token: re.sub(f"^[Ġ{SPACE}]", "␣", token))
 
 
 def is_byte_level(token: str) -> bool:

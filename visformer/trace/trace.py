@@ -381,8 +381,8 @@ class Trace:
     @property
     def blocks(self) -> Blocks | None:
         """The architecture of the model; None if it is not known, as in files of earlier versions."""
-        told = self.meta.get("blocks")
-        return None if told is None else Blocks.from_json(told)
+        described = self.meta.get("blocks")
+        return None if described is None else Blocks.from_json(described)
 
     @property
     def about(self) -> str:

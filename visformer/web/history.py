@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from visformer.adapters.history import model_of
+from visformer.adapters.checkpoints import model_of
 from visformer.errors import N_, BudgetError
 from visformer.pictures.attention import History, step_of, told
 from visformer.pictures.style.theme import visible

@@ -45,11 +45,11 @@ def save_checkpoint(folder: Path, model: Model, tokenizer: Tokenizer) -> None:
     tokenizer.save(folder / "tokenizer.json")
 
 
-def save_weights(path: Path, model: Model, **told: float) -> None:
-    """Write the weights as float16 (tied matrices once); the metadata has kind, config and what else is told."""
+def save_weights(path: Path, model: Model, **more: float) -> None:
+    """Write the weights as float16 (tied matrices once); the metadata has kind, config and ``more``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = {name: p.detach().to(torch.float16).contiguous() for name, p in model.named_parameters()}
-    metadata = {"kind": kind_of(model.config), "config": asdict(model.config), **told}
+    metadata = {"kind": kind_of(model.config), "config": asdict(model.config), **more}
     with whole(path) as partial:
         save_file(weights, partial, metadata={key: json.dumps(value) for key, value in metadata.items()})
 
@@ -120,8 +120,8 @@ def unsure_below(folder: Path) -> float | None:
     """
     path = folder / "evaluation.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8") or "{}")
-        return None if told.get("calibration") is None else float(told["calibration"]["threshold"])
+        evaluation = json.loads(path.read_text(encoding="utf-8") or "{}")
+        return None if evaluation.get("calibration") is None else float(evaluation["calibration"]["threshold"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

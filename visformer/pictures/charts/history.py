@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from visformer.adapters.history import head_scores, moments
+from visformer.adapters.checkpoints import head_scores, moments
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.errors import N_
 from visformer.i18n import Gettext

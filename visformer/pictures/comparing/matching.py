@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.adapters.bundled import GPT, GPT_2
+from visformer.adapters.checkpoints import GPT, GPT_2
 from visformer.analysis.comparing import head_similarity, match_heads
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.panel import Panel

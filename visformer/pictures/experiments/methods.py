@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.adapters.bundled import TRANSLATOR, folder_of
+from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.analysis.methods import METHODS, Attribution, Where, attribution, attribution_of, globs
 from visformer.errors import N_
 from visformer.i18n import Gettext, paragraph
