@@ -182,12 +182,12 @@ def nbytes_of(name: str) -> int:
         return nbytes_of(base_of(name))
     try:
         folder = find(name)[2].folder
-    except CheckpointError:  # loading it says what is wrong
-        return 0
-    if not folder.is_dir():
-        from visformer.adapters.huggingface.files import snapshot_of
+        if not folder.is_dir():
+            from visformer.adapters.huggingface.files import snapshot_of
 
-        folder = snapshot_of(name)
+            folder = snapshot_of(name)
+    except (CheckpointError, ValueError):  # the latter: no name on a hub; loading it says what is wrong
+        return 0
     nbytes = 0
     with suppress(OSError, SafetensorError, zlib.error):  # here, too
         for path in folder.glob("model.z"):

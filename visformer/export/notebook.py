@@ -55,7 +55,7 @@ def explorer(
     merging: bool = False,
     hiding: bool = False,
     renormalising: bool = False,
-    rows: Literal["both", "input", "prediction"] = "both",
+    rows: Literal["input", "prediction", "both"] = "input",
     lang: str = "en",
 ) -> Explorer:
     """Show the explorer in a notebook, starting with a selection; the names are those of links, places count from 0.

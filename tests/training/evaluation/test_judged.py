@@ -1,4 +1,4 @@
-"""Judged translations: words and names that have to be there, minimal pairs, and whether confidence tells right ones."""
+"""Judged translations: words and names that have to be there, minimal pairs, and whether confidence tells them."""
 
 from collections import Counter
 
