@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.analysis.effects.weight_effects import DRAWS, EXACT_TOKENS
 from visformer.analysis.methods import METHODS as BY_NAME
 from visformer.app.session import address, boxes, selection

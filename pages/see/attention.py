@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING

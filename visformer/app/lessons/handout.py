@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, Step
 from visformer.app.serving import checks
@@ -18,7 +18,7 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import translations
-from visformer.model.untrained import names_untrained
+from visformer.model.untrained import is_untrained_name
 from visformer.pictures import embedding
 from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
@@ -54,7 +54,7 @@ class Limited:
     def trace(self, source: str, target: str | None, **named: Any) -> "Trace":
         """Return the Trace that a page shows."""
         self._check(source, target)
-        if target is None and names_untrained(self._name):
+        if target is None and is_untrained_name(self._name):
             target = str(model(TRANSLATOR).trace(source).meta["target"])  # so that both read the same words
         second: dict[str, Any] = {"pair" if self.info.kind == "encoder" else "target": target}
         return self._model.trace(source, **second, **named)
@@ -73,7 +73,7 @@ class Limited:
 def models_of(lesson: Lesson) -> set[str]:
     """Return the names of the models that :func:`file` loads."""
     names = {step.state.model or MODEL for step in lesson.steps}
-    return names | {TRANSLATOR for name in names if names_untrained(name)}
+    return names | {TRANSLATOR for name in names if is_untrained_name(name)}
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label, offered, require_allowed
 from visformer.app.serving.workers import confined

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer import i18n
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing

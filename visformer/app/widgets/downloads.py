@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label
 from visformer.app.serving.remote_models import LONG_WORK, history_file

@@ -5,7 +5,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import IS_OLD, tiny_module, tokenizer
-from visformer.adapters.huggingface.refused import REFUSED
+from visformer.adapters.huggingface.families import REFUSED
 from visformer.errors import CheckpointError, VisformerError
 
 IDS = torch.tensor([[1, *range(5, 31), 2]])  # BigBird-Pegasus reads fewer in full, and stays so
@@ -50,7 +50,7 @@ def test_big_bird_with_full_attention_is_shown():
 
 
 def test_a_family_that_nobody_listed_is_refused_if_it_returns_no_patterns(monkeypatch):
-    monkeypatch.setattr("visformer.adapters.huggingface.refused.REFUSED", {})
+    monkeypatch.setattr("visformer.adapters.huggingface.families.REFUSED", {})
     for family in ("mamba", "longformer"):
         with pytest.raises(VisformerError, match=r"returns no attention weights of shape \(head, query, key\)"):
             vf.wrap(tiny_module(family), tokenizer())

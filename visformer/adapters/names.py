@@ -1,16 +1,56 @@
-"""Check that a model of a given name exists, before torch is imported."""
+"""Which names of models there are, before torch is imported: pages and links use them.
+
+"broken-1" to "broken-8" have a fault each, which the name does not tell.
+"""
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from visformer.adapters.bundled import BUNDLED
-from visformer.adapters.faults.names import names_broken, number_of
-from visformer.adapters.history import find
-from visformer.adapters.learning.recipe import Recipe, names_trained
-from visformer.errors import N_, CheckpointError
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.adapters.checkpoints import BUNDLED, TRANSLATOR, find
+from visformer.adapters.learning.recipe import Recipe, is_trained_name
+from visformer.errors import N_, CheckpointError, ConfigError
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.system.files import require_files
+
+N_FAULTS = 8
+
+_PREFIX = "broken-"
+_UNMASKED = "trained-repeat-no-mask-seed0-step300"
+_NO_MASK = 7
+"""A translator that was trained with a mask and loses it translates as before: its decoding has nothing to hide yet."""
+
+
+def is_broken_name(name: str | None) -> bool:
+    """Whether this is meant as the name of a model with a fault, well-formed or not."""
+    return name is not None and name.startswith(_PREFIX)
+
+
+def number_of(name: str) -> int:
+    """Return the number of a model with a fault, from 1.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    match = re.fullmatch(rf"{_PREFIX}([1-{N_FAULTS}])", name, re.ASCII)
+    if match is None:
+        raise ConfigError(
+            N_("There is no model {name!r}: the models with a fault are {first} to {last}."),
+            name=name,
+            first=f"{_PREFIX}1",
+            last=f"{_PREFIX}{N_FAULTS}",
+        )
+    return int(match[1])
+
+
+def base_of(name: str) -> str:
+    """Return the name of the model that this one is, but for its fault.
+
+    Raises:
+        ConfigError: there is no such model.
+    """
+    return _UNMASKED if number_of(name) == _NO_MASK else TRANSLATOR
 
 
 def require_name(name: str) -> None:
@@ -47,11 +87,11 @@ def made_here(name: str) -> str | None:
     Raises:
         ConfigError: no such model is possible.
     """
-    if names_untrained(name):
+    if is_untrained_name(name):
         return Untrained.named(name).name
-    if names_trained(name):
+    if is_trained_name(name):
         return Recipe.named(name).name
-    if names_broken(name):
+    if is_broken_name(name):
         number_of(name)
         return name
     return None

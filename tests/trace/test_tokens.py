@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from tests.kinds import KINDS, model_of, trace_of
 from tests.support import tiny_tokenizer
 from visformer.adapters.generating import alternatives
-from visformer.trace.predictions import CANDIDATES, likeliest
+from visformer.trace.tokens import CANDIDATES, likeliest
 
 ROWS = arrays.arrays(np.float32, st.integers(1, 40), elements=st.sampled_from([-3.0, 0.0, 0.5, 2.0, np.nan, np.inf]))
 

@@ -1,6 +1,6 @@
-"""The history of a model: the weights that were kept at some moments of its training. Does not import torch.
+"""The checkpoints of a model: the bundled ones, and those kept at moments of a training. Does not import torch.
 
-A moment has a name of its own, "en-zh@3", for the command line and wherever else a model is a single text.
+Each of these has a name of its own, "en-zh@3", for the command line and wherever else a model is a single text.
 """
 
 import csv
@@ -16,12 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 
-from visformer.adapters.bundled import BUNDLED, folder_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import remedy_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt", GPT_2 := "mini-gpt-2")
+"""Names of folders in visformer/model/checkpoints: the translator, a decoder-only model, and a second seed of it."""
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a model; for a hub id there is none at that path."""
+    return Path(__file__).resolve().parents[1] / "model" / "checkpoints" / name if name in BUNDLED else Path(name)
+
 
 HEADS = "heads.csv"
 """The scores of all heads at each moment, beside the moments of a bundled model."""
@@ -32,7 +40,7 @@ _OF_TRANSFORMERS = re.compile(r"checkpoint-(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Moment:
+class Checkpoint:
     """The weights of one moment of a training."""
 
     folder: Path  # a checkpoint of visformer or of transformers
@@ -91,7 +99,7 @@ def moment_name(name: str, moment: int) -> str:
     return f"{name}@{moment}"
 
 
-def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]:
+def find(name: str, moment: int | None = None) -> tuple[str, int | None, Checkpoint]:
     """Return the model's name, the number of the moment (None: neither name nor argument has one), and the moment.
 
     A folder of transformers' checkpoints that holds no model itself is the last of them.
@@ -103,7 +111,7 @@ def find(name: str, moment: int | None = None) -> tuple[str, int | None, Moment]
         name, moment = model_of(name)
     if moment is None:
         folder = _folder(name)
-        return name, None, history(name)[-1] if _has_only_moments(folder) else Moment(folder, None, {})
+        return name, None, history(name)[-1] if _has_only_moments(folder) else Checkpoint(folder, None, {})
     kept = history(name)
     try:
         number = range(len(kept))[operator.index(moment)]
@@ -136,7 +144,7 @@ def _has_only_moments(folder: Path) -> bool:
     return not is_model and any(_OF_TRANSFORMERS.fullmatch(path.name) for path in folder.glob("checkpoint-*/"))
 
 
-def history(name: str) -> list[Moment]:
+def history(name: str) -> list[Checkpoint]:
     """Return every moment of a model's training that was kept, the first one first.
 
     Raises:
@@ -161,36 +169,37 @@ def history(name: str) -> list[Moment]:
     return found
 
 
-def _packed(folder: Path) -> Iterator[Moment]:
+def _packed(folder: Path) -> Iterator[Checkpoint]:
     """The moments that scripts/bundle.py packed: the first comes from its seed, the last is the model itself."""
     path = folder / "moments" / "moments.json"
     with _readable(path):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        first, *between, last = (dict(row) for row in told["moments"])
+        record = json.loads(path.read_text(encoding="utf-8"))
+        first, *between, last = (dict(row) for row in record["moments"])
         files = [folder / "moments" / f"step-{row['step']:07d}.z" for row in between]
-        seed = int(told["seed"])
+        seed = int(record["seed"])
     for weights, row in zip([seed, *files, None], [first, *between, last], strict=True):
-        yield Moment(folder, weights, row)
+        yield Checkpoint(folder, weights, row)
 
 
-def _trained(folder: Path) -> Iterator[Moment]:
+def _trained(folder: Path) -> Iterator[Checkpoint]:
     """The moments that ``visformer train`` kept; the last one is there once the training has ended."""
     for number, path in enumerate(sorted((folder / "moments").glob("step-*.safetensors"))):
         with _readable(path), safe_open(path, framework="numpy") as file:
-            told = {key: json.loads(value) for key, value in file.metadata().items()}
-            seed, figures = int(told["seed"]), {key: told[key] for key in ("step", "tokens", "loss") if key in told}
+            record = {key: json.loads(value) for key, value in file.metadata().items()}
+            seed = int(record["seed"])
+            figures = {key: record[key] for key in ("step", "tokens", "loss") if key in record}
         if not number:
-            yield Moment(folder, seed, {"step": 0, "tokens": 0})
-        yield Moment(folder, path, figures)
+            yield Checkpoint(folder, seed, {"step": 0, "tokens": 0})
+        yield Checkpoint(folder, path, figures)
     if (folder / "model.safetensors").exists():
         curve = folder / "curve.csv"
         with _readable(curve), curve.open(encoding="utf-8", newline="") as file:
             *_, row = csv.DictReader(file)
             figures = {"step": int(row["step"]), "tokens": int(row["tokens"]), "loss": float(row["valid_loss"])}
-        yield Moment(folder, None, figures)
+        yield Checkpoint(folder, None, figures)
 
 
-def _of_transformers(folder: Path) -> Iterator[Moment]:
+def _of_transformers(folder: Path) -> Iterator[Checkpoint]:
     """The checkpoints that transformers' Trainer saved on the way, and what it logged."""
     paths = {int(match[1]): path for path in folder.glob("*/") if (match := _OF_TRANSFORMERS.fullmatch(path.name))}
     for step, path in sorted(paths.items()):
@@ -199,7 +208,7 @@ def _of_transformers(folder: Path) -> Iterator[Moment]:
         if state.exists():
             with _readable(state):
                 figures |= _logged(json.loads(state.read_text(encoding="utf-8")), step)
-        yield Moment(path, None, figures)
+        yield Checkpoint(path, None, figures)
 
 
 def _logged(state: dict[str, Any], step: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from visformer.adapters.faults.names import number_of
+from visformer.adapters.names import number_of
 from visformer.adapters.own import OwnModel
 from visformer.model.attention import MultiHeadAttention
 from visformer.model.taps import Tap

@@ -1,10 +1,13 @@
-"""Convert tokens from a vocabulary's spelling to display: marks of spaces and of joins, and bytes. Text only."""
+"""Tokens as displayed, without a vocabulary's marks of spaces, joins and bytes, and the likeliest next tokens."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 SPACE = "▁"
 """How SentencePiece writes a space."""
@@ -18,7 +21,7 @@ _Token = TypeVar("_Token")
 def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]:
     """The text displayed for each token.
 
-    It has no marks for a leading space or for the lack of one, see :func:`told_apart`. A lone space is "␣". Tokens
+    It has no marks for a leading space or for the lack of one, see :func:`distinguished`. A lone space is "␣". Tokens
     that share one character are that character, numbered: 龘₁ 龘₂ 龘₃.
 
     Args:
@@ -44,7 +47,7 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
     return tuple(result)
 
 
-def told_apart(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
+def distinguished(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
     """Mark different tokens that look alike: "␣the" after a space, "##the" inside a word, "the" otherwise.
 
     Args:
@@ -76,7 +79,7 @@ def cleaned(tokens: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
         return tuple(tokens)
     pairs = zip(tokens, special, strict=True)
     raw = [None if kept else bytes_of(token, byte_level=is_bytes, joins=joins) for token, kept in pairs]
-    return told_apart(shown(tokens, raw), tokens, lambda token: re.sub(f"^[Ġ{SPACE}]", "␣", token))
+    return distinguished(shown(tokens, raw), tokens, lambda token: re.sub(f"^[Ġ{SPACE}]", "␣", token))
 
 
 def is_byte_level(token: str) -> bool:
@@ -116,3 +119,15 @@ def byte_letters() -> dict[str, int]:
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+CANDIDATES = 5
+"""How many of the likeliest next tokens have a name in a Trace, and are shown."""
+
+
+def likeliest(logits: NDArray[np.floating]) -> tuple[int, ...]:
+    """Return the ids of the :data:`CANDIDATES` largest logits of a row, (vocab,), largest first, then lowest id."""
+    row = np.where(np.isnan(logits), -np.inf, logits)
+    least = np.partition(row, -min(CANDIDATES, len(row)))[-min(CANDIDATES, len(row))]
+    (ids,) = np.nonzero(row >= least)
+    return tuple(ids[np.argsort(-row[ids], kind="stable")][:CANDIDATES].tolist())

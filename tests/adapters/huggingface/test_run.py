@@ -6,7 +6,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, TEXT, tiny_model, tiny_module, tiny_trace, tokenizer
-from visformer.adapters.huggingface.layers import watching_blocks
+from visformer.adapters.huggingface.run import watching_blocks
 from visformer.errors import MissingTensor, VisformerError
 
 

@@ -8,10 +8,9 @@ from torch.nn import functional as F
 
 from scripts.bundle import divergence
 from tests.support import tiny_config, tiny_tokenizer, tiny_translator
-from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.checkpoints import FOLDER, STEP, load_checkpoint, pack, unpack
 from visformer.model.config import GPTConfig
-from visformer.model.kinds import build
-from visformer.model.moments import STEP, initial_model, pack, unpack
+from visformer.model.kinds import build, initial_model
 from visformer.model.transformer import load_state
 from visformer.training.data import Pair, pair_batches
 from visformer.training.supplement import read_rows
