@@ -89,7 +89,9 @@ def model_rows(effort: Effort) -> Iterator[Row]:
 
 
 def _own_files() -> bytes:
-    return "".join([script("streamlit/views/map.js"), stylesheet(), stylesheet("map/map.css")]).encode()
+    view = "export default streamlitView(mountMap)"
+    code = script(view, streamlitView="streamlit/view.js", mountMap="map/map.js")
+    return "".join([code, stylesheet(), stylesheet("map/map.css")]).encode()
 
 
 def browser_rows(effort: Effort) -> Iterator[Row]:

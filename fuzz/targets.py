@@ -23,7 +23,7 @@ from fuzz.reader import Reader
 from tests.support import tiny_tokenizer, tiny_translator
 from tests.web.support import made_up_trace
 from visformer.analysis.atlas import Atlas, difference, similar_heads
-from visformer.analysis.atlas.file import bundled_file
+from visformer.analysis.atlas.archive import bundled_file
 from visformer.app.lessons import lesson_file as lessons
 from visformer.app.serving import checks
 from visformer.app.serving.models import label, require_allowed

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 import visformer as vf
 from visformer.adapters.own import Translator
 from visformer.analysis.heads import head_scores, separators
+from visformer.analysis.word_alignment import Aligned, Candidates, by_words, head_names, word_shares
 from visformer.app.session.examples import EXAMPLES
 from visformer.edits import Silence
 from visformer.model.tokenizer import EOS
 from visformer.trace.stacks import short_name
-from visformer.training.evaluation.alignment import Aligned, by_words, forced_pattern, heads_by_reading, read_aligned
+from visformer.training.evaluation.alignment import forced_pattern, read_aligned
 from visformer.training.supplement import FOLDER
 
 Values = NDArray[np.floating]
@@ -70,10 +71,27 @@ def readers(pattern: Values, key: int, words: NDArray[np.bool_]) -> Values:
     return np.sort(pattern[..., others, key], axis=-1)[..., -2:].mean(axis=-1)
 
 
-def on_links(table: Values, pair: Aligned) -> Values:
-    """Mean weight on the sure links of a table (..., target word, source word)."""
-    sources, targets = zip(*sorted(pair.sure), strict=True)
-    return table[..., list(targets), list(sources)].mean(axis=-1)
+def partners(model: Translator, pairs: Sequence[Aligned], *, to: str) -> Candidates:
+    """Count for every head the content words whose largest weight, where they are the input, lies on their partner.
+
+    A content word has a letter and a sure link; its partners are the words that it is surely linked to. Special tokens
+    count among what is read, as in the picture.
+    """
+    hits, counts = [], []
+    for pair in pairs:
+        pattern = forced_pattern(model, pair, to=to)  # (layer, head, tgt token, src token)
+        source = word_shares(model, pair.source_text, pair.source)  # (word, token)
+        target = word_shares(model, pair.target_text, pair.target)
+        n = pattern.shape[-1]
+        keys = np.vstack([np.pad(source, ((0, 0), (0, n - source.shape[1]))), np.eye(n)[source.shape[1] :]])
+        table = target @ pattern[..., 1 : target.shape[1] + 1, :] @ keys.T  # (layer, head, word, word or special token)
+        linked = np.zeros(table.shape[-2:], dtype=bool)
+        for i, j in pair.sure:
+            linked[j, i] = any(map(str.isalpha, pair.target[j]))
+        found = np.take_along_axis(linked, table.argmax(axis=-1).reshape(-1, len(linked)).T, axis=1)  # (target, head)
+        hits.append(found.sum(axis=0).astype(float))
+        counts.append(float(linked.any(axis=1).sum()))
+    return Candidates(tuple(head_names(table.shape[:2])), np.stack(hits, axis=-1), np.array(counts))
 
 
 # The points of the texts ---------------------------------------------------------------------------------------------
@@ -95,13 +113,7 @@ def points(model: Translator) -> Iterator[Point]:
 
     gold = read_aligned(FOLDER / "alignment.tsv")
     both = (gold, "zh", FIRST), ([pair.reversed() for pair in gold], "en", FIRST.reversed())
-    tables = [by_words(model, forced_pattern(model, first, to=to), first) for _, to, first in both]
-    heads = [heads_by_reading(model, pairs, to=to) for pairs, to, _ in both]
-    ahead, own = ([each[reading] for each in tables] for reading in ("prediction", "input"))
-    ahead_errors, own_errors = (
-        np.mean([each[reading].error_rates for each in heads], axis=0).reshape(ahead[0].shape[:2])
-        for reading in ("prediction", "input")
-    )
+    ahead = [by_words(model, forced_pattern(model, first, to=to), first)["prediction"] for _, to, first in both]
     name, target = FIRST.source.index(NAME[0]), FIRST.target.index(NAME[1])
     yield Point(
         "It finds the name one token before it is written.",
@@ -109,12 +121,15 @@ def points(model: Translator) -> Iterator[Point]:
         ahead[0][..., target, name],
         ahead[1][..., name, target],
     )
-    value = np.where(np.arange(len(own_errors))[:, None] == 0, 1 - own_errors, 0)
-    yield Point("In the first layer a token reads its own word.", "decoder.cross_attn", on_links(own[0], FIRST), value)
-    yield Point(START, "decoder.cross_attn", on_links(ahead[0], FIRST), 1 - ahead_errors)
+    first, *general = (
+        1 - partners(model, pairs, to=to).error_rates.reshape(ahead[0].shape[:2])
+        for pairs, to in (([FIRST], "zh"), *((pairs, to) for pairs, to, _ in both))
+    )
+    yield Point(START, "decoder.cross_attn", first, np.mean(general, axis=0))
 
 
-START = "It explains itself: each row reads the word that it predicts next."
+START = "Each row reads the partner of its own word."
+"""The head that is shown first: its text says so, and its picture has to."""
 
 
 def previous(trace: vf.Trace) -> Values:
@@ -195,6 +210,17 @@ SIDES = {
 }
 
 
+def show_start(model: Translator) -> None:
+    """Print how often the head that is chosen by half of the pairs reads a word's partner in the other half."""
+    gold = read_aligned(FOLDER / "alignment.tsv")
+    print("\nContent words whose largest weight lies on their partner, in the row whose input they are:")
+    for pairs, to in ((gold, "zh"), ([pair.reversed() for pair in gold], "en")):
+        heads = partners(model, pairs, to=to)
+        best = heads.chosen()
+        share, low, high = (f"{1 - value:.1%}" for value in (best.error, best.high, best.low))
+        print(f"  to {to}: {heads.names[best.best]}, {share} ({low} to {high}) of {heads.sizes.sum():.0f} words")
+
+
 def show_name(model: Translator) -> None:
     """Print in which heads of each layer the name is read most where it is predicted, and where it is the input."""
     name, target = FIRST.source.index(NAME[0]), FIRST.target.index(NAME[1])
@@ -242,6 +268,7 @@ def main() -> None:
     model = vf.load(parser.parse_args().model)
     trace = model.trace(EXAMPLES[0], record=("*",))
     show_points(model, trace)
+    show_start(model)
     show_name(model)
     show_numbers(model, trace)
     show_silenced(model)

@@ -20,7 +20,7 @@ import torch
 
 import visformer as vf
 from visformer.analysis import METHODS, alignment_error, curve_scores
-from visformer.pictures.experiments.methods import SCORES
+from visformer.pictures.effects import SCORES
 from visformer.training.evaluation.alignment import from_grammar, read_aligned
 from visformer.training.supplement import FOLDER
 

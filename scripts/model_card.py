@@ -14,11 +14,11 @@ from typing import Any
 import plotly.graph_objects as go
 
 from scripts.docs import ROOT
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.export import figure_svg
 from visformer.model.checkpoints import FOLDER
 from visformer.pictures.charts.panels import look
-from visformer.pictures.style.theme import CURVES, FAINT, LINE
+from visformer.pictures.style import CURVES, FAINT, LINE
 
 CARD, *GPT_CARDS = (FOLDER / name for name in BUNDLED)
 DIAGRAM = CARD / "reliability.svg"

@@ -23,8 +23,8 @@ from visformer.errors import CheckpointError, VisformerError
 from visformer.model.decoding import Step
 from visformer.panel import traced
 from visformer.pictures.attention import History
-from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.registry.picture import pictures
+from visformer.pictures.sides import Sides
 from visformer.system.memory import is_shortage
 from visformer.trace.stacks import STACKS
 
@@ -265,10 +265,10 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "best": lambda: 0.5, "covered": lambda: 0.5, "low": lambda: 0.5, "high": lambda: 0.5, "chance": lambda: 0.5,
     "b_1": lambda: np.zeros(3), "b_2": lambda: np.zeros(4), "w_1": lambda: floats(4, 3), "w_2": lambda: floats(3, 4),
     "columns": partners, "rows": partners,
-    "content": lambda: vf.analysis.atlas.file.bundled_file("mini-gpt").read_bytes(),
+    "content": lambda: vf.analysis.atlas.archive.bundled_file("mini-gpt").read_bytes(),
     "draws": lambda: floats(2, 3), "each": lambda: floats(3), "logits": lambda: floats(2, 3, 5),
     "equal": lambda: ((0, 0),), "sizes": lambda: (2, 2),
-    "folder": lambda: vf.analysis.atlas.file.bundled_file("mini-gpt"),
+    "folder": lambda: vf.analysis.atlas.archive.bundled_file("mini-gpt"),
     "heads": lambda: (1, -1), "relations": lambda: ("nsubj", "root"),
     "how": lambda: "zero", "of": lambda: "heads", "predicts": lambda: "row",
     "key": lambda: floats(3, 4), "scores": lambda: floats(3, 4), "share": lambda: floats(3, 4),

@@ -87,7 +87,7 @@ class Panel:
 
     Args:
         name: identifies the panel in click events.
-        symbol: key of :data:`visformer.pictures.style.theme.SYMBOLS` for the title's colour; by default the name.
+        symbol: key of :data:`visformer.pictures.style.SYMBOLS` for the title's colour; by default the name.
         title: shown above the matrix.
         values: (row, column), any real unit; NaN for empty cells.
         rows: labels on the left.

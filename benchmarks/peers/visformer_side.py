@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.messages import read_message
 from benchmarks.peers.subjects import Subject
-from visformer.pictures.style.theme import SEQUENTIAL
+from visformer.pictures.style import SEQUENTIAL
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import axes_of
 from visformer.web.bundle import script, stylesheet
@@ -152,9 +152,11 @@ class Side:
         if path == "page":
             return "text/html", PAGE.format(css=stylesheet()).encode()
         if path == "canvas.js":
-            return "text/javascript", script("explorer/explorer.js").encode()
+            return "text/javascript", script(
+                "export { mountAttention }", mountAttention="explorer/explorer.js"
+            ).encode()
         if path == "message.js":
-            return "text/javascript", script("shared/message.js").encode()
+            return "text/javascript", script("export { readMessage }", readMessage="shared/message.js").encode()
         if path == "trace":
             return self._send(self.payload)
         if path == "rest":

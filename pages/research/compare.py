@@ -11,15 +11,14 @@ from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
 from visformer.app.widgets import component, controls, downloads, formula_box, unavailable, url_widgets
 from visformer.errors import N_, TraceError, VisformerError
-from visformer.pictures.compare import EDITED, FOCUS, MODELS, PAGE, SIDES, mapped, panels
-from visformer.pictures.comparing import carried
+from visformer.pictures.compare import CARRIED, EDITED, FOCUS, MODELS, NOTHING, PAGE, PATCH, SIDES, mapped, panels
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
 
 FORMULA = r"""&\textstyle \mathrm{TV}(\sym{pattern}{p}, \sym{pattern}{q})
 = \frac{1}{2} \sum_k |\sym{pattern}{p}_k - \sym{pattern}{q}_k|"""
-CODE = (("analysis/comparing.py", "row_distances"), ("analysis/partners.py", "token_partners"))
+CODE = (("analysis/comparing.py", "row_distances"), ("analysis/comparing.py", "token_partners"))
 TOLD = N_("Total variation distance of two rows")
 
 _ = boxes.gettext()
@@ -54,7 +53,7 @@ def draw_second_side(picture: Picture, setting: Setting) -> None:
     focus = {option.name for option in FOCUS}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for option in picture.options:
-            if option in carried.OPTIONS[1:] and setting[carried.PATCH.name] == carried.NOTHING:
+            if option in CARRIED[1:] and setting[PATCH.name] == NOTHING:
                 setting[option.name] = option.start(setting)
             elif option.name not in focus:
                 url_widgets.draw(option, setting, PAGE.name)
@@ -87,7 +86,7 @@ def draw_explorers(picture: Picture, setting: Setting) -> None:
     start = {**selection.start(setting.patterns).start(), "opened": address.OPENED.get()}
     component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=select)
     # In files, which nobody can point at, the head of both and its difference.
-    run.current().exports.extend([("panels", panels(setting, sides), key), ("pair", sides, component.PAIR)])
+    run.current().exports.extend([(panels(setting, sides), key), (sides, component.PAIR)])
     st.caption(_("It shows where heads read in these two passes: not why, nor what the model makes of it."))
 
 

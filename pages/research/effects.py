@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
-from visformer.adapters.bundled import TRANSLATOR
-from visformer.analysis.effects.shuffling import DRAWS
-from visformer.analysis.effects.weight_effects import EXACT_TOKENS
+from visformer.adapters.checkpoints import TRANSLATOR
+from visformer.analysis.effects.weight_effects import DRAWS, EXACT_TOKENS
 from visformer.analysis.methods import METHODS as BY_NAME
 from visformer.app.session import address, boxes, selection
 from visformer.app.session.markdown import plain
@@ -18,13 +17,9 @@ from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, tables, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
+from visformer.pictures import effects
 from visformer.pictures.compare import PAGE as COMPARE
 from visformer.pictures.effects import EFFECTS, LENS, METHODS, PAGE, PARTS, PATCHING, SHUFFLED
-from visformer.pictures.experiments import methods as attributions
-from visformer.pictures.experiments import patched
-from visformer.pictures.experiments import shuffled as shuffling
-from visformer.pictures.experiments.weights import told
-from visformer.pictures.experiments.weights import weights as drawn
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
@@ -39,10 +34,10 @@ FORMULAS = {
 }
 CODE = (
     ("analysis/effects/weight_effects.py", "weight_effects"),
-    ("analysis/effects/shuffling.py", "shuffle_effect"),
+    ("analysis/effects/weight_effects.py", "shuffle_effect"),
     ("analysis/effects/patching.py", "patching"),
     ("analysis/effects/lens.py", "logit_lens"),
-    ("analysis/effects/direct.py", "direct_attribution"),
+    ("analysis/effects/lens.py", "direct_attribution"),
 )
 CODE_OF = {"weights": CODE[:1], "shuffled": CODE[1:2], "patching": CODE[2:3], "lens": CODE[3:5]}
 SOURCES = {
@@ -107,7 +102,9 @@ def weights(trace: Trace, bar: Any) -> None:
     cell = locked.query, locked.key
     n_queries, n_keys = trace[f"{setting.path}.pattern"].shape[1:]
     runs = n_queries * n_keys if max(n_queries, n_keys) <= EXACT_TOKENS else BACK * n_queries
-    measured = measure(trace, runs, setting, lambda: (drawn(setting, cell), told(setting, cell)))
+    measured = measure(
+        trace, runs, setting, lambda: (effects.draw_weights(setting, cell), effects.describe_weight(setting, cell))
+    )
     if measured is not None:
         st.text(measured[1])
         controls.draw(measured[0], key="effects_weights", on_click=lock)
@@ -122,7 +119,7 @@ def shuffled(trace: Trace, bar: Any) -> None:
     """Draw how far the output moves with other weights, and say what that means."""
     setting = select(SHUFFLED, trace, bar)
     runs = DRAWS if setting["weights"] == "shuffled" else 1
-    measured = measure(trace, runs, setting, lambda: (SHUFFLED.draw(setting), shuffling.meaning(setting)))
+    measured = measure(trace, runs, setting, lambda: (SHUFFLED.draw(setting), effects.describe_shuffled(setting)))
     if measured is not None:
         st.text(measured[1])
         controls.draw(measured[0], key="effects_shuffled")
@@ -149,8 +146,8 @@ def methods(trace: Trace, bar: Any, maths: Any) -> None:
 
 def compare_methods(to: str) -> None:
     """Draw how the methods do, and say that none is best by every measure."""
-    sizes, found = attributions.measures(to)
-    names = attributions.titles() | {"random": N_("a random order")}
+    sizes, found = effects.method_measures(to)
+    names = effects.method_titles() | {"random": N_("a random order")}
     said = _(
         "The same methods on {hand} pairs that a person aligned (the curves, too) and on {grammar} of the grammar, "
         "each with its interval (0.95)"
@@ -159,7 +156,7 @@ def compare_methods(to: str) -> None:
     rows = []
     for one in found:
         row = {_("method"): _(names[one.method])}
-        for name, label in attributions.MEASURES.items():
+        for name, label in effects.MEASURES.items():
             interval = "{:.2f} ({:.2f} – {:.2f})".format(*one.values[name]) if name in one.values else ""
             row[_(label)] = interval.replace("-", "−")
         rows.append(row)
@@ -171,7 +168,7 @@ def compare_methods(to: str) -> None:
         having = [
             one for one in found if one.method in BY_NAME and not BY_NAME[one.method].hides and measure in one.values
         ]
-        return _(attributions.titles()[min(having, key=lambda one: sign * one.values[measure][0]).method])
+        return _(effects.method_titles()[min(having, key=lambda one: sign * one.values[measure][0]).method])
 
     said = _(
         "Apart from hiding tokens, best by alignment error: {error}; by deletion: {deletion}; "
@@ -198,16 +195,16 @@ def patching(trace: Trace, bar: Any) -> None:
     with place:
         pick.selected_stack(setting)
     setting["bundled"] = 0
-    has_pairs = bool(patched.pairs(setting))
+    has_pairs = bool(effects.bundled_pairs(setting))
     if has_pairs:
         url_widgets.draw(PATCHING.option("bundled"), setting, "effects", place=pair)
     url_widgets.draw(PATCHING.option("corrupt"), setting, "effects", place=own if has_pairs else pair)
     if not has_pairs and not setting["corrupt"].strip():
-        st.info(_(patched.NO_PAIRS))
+        st.info(_(effects.NO_PAIRS))
         return
     n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
     runs = n_layers * (n_heads + n_keys)
-    measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), patched.difference(setting)))
+    measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), effects.describe_runs(setting)))
     if measured is not None:
         st.text(measured[1])
         controls.draw(measured[0], key="effects_patching", on_click=partial(keep_click, request_of(setting)))
@@ -224,8 +221,8 @@ def carry_over(setting: Setting, click: Click) -> None:
     """Say what the clicked value brings back, and link to the whole run with it."""
     if click.row is None or click.column is None:  # a label
         return
-    of = patched.place(setting, click.panel, click.row, click.column)
-    pair, places = patched.patches(setting).pair, {"layer": of.layer + 1, "what": f"{of.index + 1} · {of.label}"}
+    of = effects.patched_value(setting, click.panel, click.row, click.column)
+    pair, places = effects.patch_maps(setting).pair, {"layer": of.layer + 1, "what": f"{of.index + 1} · {of.label}"}
     said = _("Head {what} of layer {layer}: {share:.2f} of the answer comes back.")
     if click.panel != "heads":
         said = _("Token {what}, before layer {layer}: {share:.2f} of the answer comes back.")

@@ -10,12 +10,12 @@ import streamlit as st
 
 from visformer.analysis.effects.head_effects import (
     Method,
+    Sentences,
     head_effects,
     pruning,
     rank_correlation,
     told_from_zero,
 )
-from visformer.analysis.effects.sentences import Sentences
 from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.session import boxes, measured, selection
 from visformer.app.session import page as pages

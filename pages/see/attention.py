@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
@@ -14,8 +14,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
-from visformer.pictures.effects import EFFECTS
-from visformer.pictures.experiments.weights import told
+from visformer.pictures.effects import EFFECTS, describe_weight
 from visformer.trace import Trace
 from visformer.web.selection import Selection
 
@@ -98,7 +97,7 @@ def tell_effect(trace: Trace, selected: Selection) -> None:
     given: dict[str, Any] = {"stack": selected.stack, "layer": selected.layer, "head": selected.head, "how": "zero"}
     with suppress(VisformerError):  # such as a model whose weights cannot be changed: the page says why
         setting = controls.setting_of(EFFECTS, trace, **given)
-        attention_effect(place_of(selected), told(setting, (selected.query, selected.key), alone=True))
+        attention_effect(place_of(selected), describe_weight(setting, (selected.query, selected.key), alone=True))
 
 
 explorer()

@@ -12,7 +12,7 @@ from visformer.app.widgets import controls, downloads, formula_box, tables, unav
 from visformer.errors import N_, VisformerError
 from visformer.pictures import embedding
 from visformer.pictures.embedding import FIRST, LETTERS, PAGE, SCALED, SECOND, SUMS
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.trace import Trace
 
 FORMULA = r"\sym{input}{x} = %s"

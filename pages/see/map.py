@@ -19,9 +19,8 @@ from visformer.pictures.block import KINDS
 from visformer.pictures.head import Place
 from visformer.pictures.map import MAP, RECORD, drawn
 from visformer.trace import Trace
-from visformer.web.places.cell import RECORD as CELL
-from visformer.web.places.cell import cell
-from visformer.web.places.zoom import Zoom
+from visformer.web.places import RECORD as CELL
+from visformer.web.places import Zoom, cell
 from visformer.web.selection import Selection
 
 ZOOMED: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
@@ -52,7 +51,7 @@ def whole_model() -> None:
     locator.send("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, chosen)
-        downloads.page([("model", model, KEY)])
+        downloads.page([(model, KEY)])
     if HAS_MOVED.pop():
         replace_address(page.current_page(), address.of_run(), key="zoom_address")
 
@@ -93,7 +92,7 @@ def move(value: Any) -> None:
 
 
 def place_of(trace: Trace, zoom: Zoom | None, chosen: Selection) -> Mapping[str, Any]:
-    """Return what the place's message holds, see :func:`visformer.web.places.message.pack_place`."""
+    """Return what the place's message holds, see :func:`visformer.web.map.pack_place`."""
     if zoom is None:
         return {"zoom": ""}
     place: dict[str, Any] = {"zoom": str(zoom), "way": way_of(trace, zoom, chosen)}

@@ -11,7 +11,7 @@ from visformer.app.widgets import controls, formula_box, pick, unavailable, url_
 from visformer.errors import N_, VisformerError
 from visformer.pictures.block import Stack
 from visformer.pictures.masks import BATCH, NOTATION, PAGE, SCORES, STEP, STEPS, editable
-from visformer.pictures.registry.places import decoder_first
+from visformer.pictures.registry.options import decoder_first
 from visformer.trace.stacks import shape_of
 
 LOOK_FOR_ENCODER = {

@@ -33,8 +33,7 @@ from visformer.pictures.decoding import (
     growing,
     shape,
 )
-from visformer.pictures.style.numbers import probability
-from visformer.pictures.style.theme import decoded_text
+from visformer.pictures.style import decoded_text, probability
 from visformer.trace import Trace
 from visformer.web.panels import Click
 

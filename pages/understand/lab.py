@@ -11,9 +11,9 @@ from visformer.app.widgets import controls, formula_box, pick, tables, url_widge
 from visformer.errors import N_, NumberError, ShapeError, VisformerError
 from visformer.formulas import Floats
 from visformer.pictures import lab
-from visformer.pictures.examples.worked import Arrays, compute, trimmed
 from visformer.pictures.lab import EXAMPLE, HEAD, SAMPLE, SYMBOL
 from visformer.pictures.registry.setting import Setting, Source
+from visformer.pictures.worked import Arrays, compute, trimmed
 from visformer.system import limits
 
 CHOSEN = "lab_example"

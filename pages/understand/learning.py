@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from visformer.adapters.history import figures_of, head_scores, model_of, steps
-from visformer.adapters.learning.moment import Watched
-from visformer.adapters.learning.recipe import MOST_SEED, Recipe
+from visformer.adapters.checkpoints import figures_of, head_scores, model_of, steps
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe, TrainingRecord
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.presentation import following
 from visformer.app.serving.models import MODEL, discreetly, label, named, offered
@@ -44,7 +43,7 @@ from visformer.web.learning import Shown, end_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
-    from visformer.adapters.learning.moment import Moment
+    from visformer.adapters.learning.recipe import Snapshot
 
 REDRAWN = 0.2  # seconds between two redraws
 OVERLAP = 2  # redraws whose moments are sent again, in case a browser skipped one
@@ -86,7 +85,7 @@ def draw_training() -> None:
         url_widgets.draw_all(LEARNING, setting, PAGE.name)
     recipes = recipes_of(setting)
     about = recipes[0].about  # the task or, of variants that differ from the usual way, how
-    notes = [about.notes[recipe.variant] for recipe in recipes if recipe.variant in about.notes]
+    notes = [recipe.options.note for recipe in recipes if recipe.options.note is not None]
     controls.look_for(paragraph(*(_(note) for note in notes or [about.look_for])))
     if BEGINS.pop():
         start(recipes)
@@ -200,7 +199,7 @@ def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:
     about, titled = recipes[0].about, len(recipes) > 1
     shown = [
         Shown(
-            title=_(about.variants[recipe.variant]) if titled else "",
+            title=_(recipe.options.label) if titled else "",
             sight=sight,
             moments=moments[first:end],
             looks=[_(label) for label in about.looks.values()],
@@ -219,13 +218,13 @@ def draw_after(found: TrainingRun, setting: Setting) -> None:
         model = recipe.until(found.step)
         draw_ways(model, sight.keys, moments[-1], with_title=len(found.recipes) > 1)
     if found.state == "over":
-        from visformer.pictures.charts.learning import curves
+        from visformer.pictures.charts.learning import training_curves
 
-        runs = [Watched(recipe, moments) for recipe, moments in zip(found.recipes, found.moments, strict=True)]
-        run.current().exports.append(("figure", curves(runs, setting), "learning"))
+        runs = [TrainingRecord(recipe, moments) for recipe, moments in zip(found.recipes, found.moments, strict=True)]
+        run.current().exports.append((training_curves(runs, setting), "learning"))
 
 
-def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_title: bool) -> None:
+def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Snapshot", *, with_title: bool) -> None:
     """Draw buttons that open a page with the model, at its best head and with a text that it can read."""
     about = model.about
     joint = " " if about.translates else ""
@@ -235,7 +234,7 @@ def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Moment", *, with_
     stack = "decoder.cross_attn" if about.translates else "decoder.self_attn"
     selected = Selection(stack=stack, layer=layer, head=head)
     state = replace(address.common(), model=model.name, text=text, target="", selection=selected)
-    said = _(LOOK) if not with_title else f"{_(about.variants[model.variant])} · {_(LOOK)}"
+    said = _(LOOK) if not with_title else f"{_(model.options.label)} · {_(LOOK)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learning_ways_{model.variant}"):
         st.caption(said, width="content")
         for name in MODEL_PAGES:
@@ -272,10 +271,10 @@ def draw_history() -> None:
 
 
 def draw_curves(name: str, setting: Any, moment: int | None, heads: pd.DataFrame | None) -> None:
-    from visformer.pictures.charts.history import curves
+    from visformer.pictures.charts.learning import history_curves
 
     with discreetly(name):
-        figure = curves(name, setting, moment, heads=heads)
+        figure = history_curves(name, setting, moment, heads=heads)
     controls.draw(figure, key="history_curves")
 
 

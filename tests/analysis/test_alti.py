@@ -36,7 +36,7 @@ def test_alti_is_that_of_the_definition(kind, monkeypatch):
         value = alti(trace, path)
         np.testing.assert_allclose(value, shares(trace, path), atol=1e-6)
         np.testing.assert_allclose(value.sum(axis=1), 1, atol=1e-12)
-        monkeypatch.setattr("visformer.analysis.contributions._BLOCK", 1)  # one row at a time
+        monkeypatch.setattr("visformer.analysis.flow._BLOCK", 1)  # one row at a time
         np.testing.assert_allclose(alti(trace, path), value, atol=1e-12)
         monkeypatch.undo()
 

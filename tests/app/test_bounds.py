@@ -12,13 +12,13 @@ from tests.app.support import ignored
 from tests.support import tiny_translator
 from visformer.app.session import url_state
 from visformer.errors import LinkError, NumberError, ShapeError
-from visformer.export.tables import size_of
+from visformer.export.drawables import drawable_of
 from visformer.panel import one_by_one
-from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import examples
 from visformer.pictures.registry.options import Number, Place, Several, Text, resolved
 from visformer.pictures.registry.picture import is_figure, pages, pictures
 from visformer.pictures.registry.setting import Source
+from visformer.pictures.worked import compute
 from visformer.system import limits
 from visformer.web.panels import click_from, pack_panels
 from visformer.web.selection import Selection
@@ -83,7 +83,7 @@ def largest(picture, source):
 def test_the_largest_picture_of_a_formula_can_be_exported_and_sent_as_one_message(picture):
     """Our longest message has 4 MB; 512 waves had 41, more than the server passes on, and took three seconds."""
     drawn = largest(picture, FORMULA)
-    assert size_of("figure" if is_figure(drawn) else "panels", drawn) <= limits.MAX_NUMBERS
+    assert drawable_of(drawn).size <= limits.MAX_NUMBERS
     message = drawn.to_json() if is_figure(drawn) else pack_panels(drawn, gettext=str, lang="en")
     assert len(message) < 5_000_000
 

@@ -2,6 +2,7 @@
 
 import base64
 
+from visformer.web import bundle
 from visformer.web.bundle import script, stylesheet
 from visformer.web.payload import pack, pack_rest
 
@@ -47,6 +48,12 @@ window.explorer = {{
 """
 
 
+def module(name):
+    """Return a file below static/, with all that it imports, as a module that exports what the file does."""
+    exported = bundle._EXPORT.findall(bundle._read(name))
+    return script(f"export {{ {', '.join(exported)} }}", **dict.fromkeys(exported, name))
+
+
 def text_of(message):
     return base64.b64encode(message).decode()
 
@@ -75,7 +82,7 @@ class BarePage:
             route.fulfill(body=PAGE, content_type="text/html")
         elif url.startswith(ORIGIN) and url.endswith(".js"):
             try:
-                route.fulfill(body=script(url.removeprefix(ORIGIN)), content_type="text/javascript")
+                route.fulfill(body=module(url.removeprefix(ORIGIN)), content_type="text/javascript")
             except FileNotFoundError:  # else the page would wait for ever
                 route.fulfill(status=404)
         else:

@@ -25,7 +25,7 @@
   /** Return those of the SVG, in the same pixels. */
   written: () => {
   const host = document.createElement("div")
-  host.innerHTML = map.keep.drawing()
+  host.innerHTML = map.files.drawing()
   document.body.append(host)
   const picture = host.querySelector("svg svg")
   const origin = picture.getScreenCTM().inverse()
@@ -46,7 +46,7 @@
 
   /** Return how far the SVG and the canvas are apart, and how much of them is background. */
   difference: async () => {
-  const { paintAround, sizeAround } = await import("./shared/frame.js")
+  const { paintAround, sizeAround } = await import("./map/files.js")
   const { width, height } = sizeAround(map.layout)
   const pixels = (paint) => {
     const canvas = Object.assign(document.createElement("canvas"), { width: Math.floor(width), height: Math.floor(height) })
@@ -57,7 +57,7 @@
   const { layout, theme } = map
   const shown = pixels((context) => paintAround(context, map.canvas, { size: layout, room: layout, caption: map.picture().title, theme }))
   const image = new Image()
-  image.src = URL.createObjectURL(new Blob([map.keep.drawing()], { type: "image/svg+xml" }))
+  image.src = URL.createObjectURL(new Blob([map.files.drawing()], { type: "image/svg+xml" }))
   await image.decode()
   const written = pixels((context) => context.drawImage(image, 0, 0))
   const apart = shown.map((part, i) => Math.abs(part - written[i]))

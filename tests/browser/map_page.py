@@ -3,8 +3,7 @@
 from tests.browser.bare import text_of
 from tests.browser.support import wait_until_done
 from visformer.web.bundle import stylesheet
-from visformer.web.map import pack_map
-from visformer.web.places.message import pack_place
+from visformer.web.map import pack_map, pack_place
 
 MOUNT = """async ({ texts, hosted }) => {
   const { mountMap } = await import("./map/map.js")

@@ -9,7 +9,9 @@ from visformer.web.payload import pack
 
 SETUP = f"""async () => {{
   const script = (name) => import("{ORIGIN}streamlit/" + name + ".js")
-  const [view, feed] = await Promise.all([script("views/attention"), script("feed")])
+  const [{{ streamlitView }}, {{ deliver }}] = await Promise.all([script("view"), script("mailbox")])
+  const {{ mountAttention }} = await import("{ORIGIN}explorer/explorer.js")
+  const view = streamlitView(mountAttention)
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   window.post = {{
     place() {{
@@ -19,11 +21,11 @@ SETUP = f"""async () => {{
       return place
     }},
     view(place, name) {{
-      return view.default({{ data: new TextEncoder().encode(name), parentElement: place, setStateValue() {{}} }})
+      return view({{ data: new TextEncoder().encode(name), parentElement: place }})
     }},
-    feed: (place, text) => feed.default({{ data: bytes(text), parentElement: place }}),
+    feed: (place, text) => deliver({{ data: bytes(text), parentElement: place }}),
     heads: (place) => Number(place.querySelector(".vf-thumbs")?.dataset.columns ?? 0),
-    waiting: () => globalThis[Symbol.for("visformer.post")].sent.size,
+    waiting: () => globalThis[Symbol.for("visformer.mailbox")].sent.size,
   }}
 }}"""
 

@@ -30,7 +30,7 @@ from tests.js.reference import Options, derived
 from tests.web.support import made_up_trace
 from visformer import i18n
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.pictures.style.theme import CURVES, SEQUENTIAL
+from visformer.pictures.style import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
 from visformer.web.message import write_message
 from visformer.web.payload import HeadNotes, pack

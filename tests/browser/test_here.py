@@ -74,7 +74,7 @@ def test_the_chooser_and_the_drawing_are_in_a_low_window(open_app, width, height
 
 def test_of_many_layers_the_first_the_last_and_the_one_shown_are_drawn(bare):
     cases = [(1, None, 4), (3, None, 4), (6, None, 4), (6, 4, 4), (48, 20, 3), (48, 47, 4)]
-    drawn = bare.run("streamlit/here.js", "return args.map((one) => m.shownLayers(...one))", cases)
+    drawn = bare.run("streamlit/locator.js", "return args.map((one) => m.shownLayers(...one))", cases)
     assert drawn == [[0], [0, 1, 2], [0, 1, 2, 5], [0, 1, 4, 5], [0, 20, 47], [0, 1, 2, 47]]
 
 

@@ -40,7 +40,7 @@ def changed(page, before):
 
 
 RENAMED = """
-  const rename = (known, link) => m.default({ data: new TextEncoder().encode(JSON.stringify({ known, link })) })
+  const rename = (known, link) => m.renameEntry({ data: new TextEncoder().encode(JSON.stringify({ known, link })) })
   const seen = []
   history.replaceState({}, "", "/masks?text=a%20b")
   dispatchEvent(new PopStateEvent("popstate"))
@@ -63,7 +63,7 @@ def test_a_run_renames_only_the_entry_that_it_shows(bare):
         ("text=a+b", "masks?text=a+b&v=2&head=3"),
     ]
     first, named, then = "/masks?text=a%20b", "/masks?text=a+b&v=2", "/masks?text=a+b&v=2&head=3"
-    seen = bare.run("streamlit/address.js", RENAMED, {"renamed": renamed})
+    seen = bare.run("streamlit/page.js", RENAMED, {"renamed": renamed})
     assert seen == [first, first, named, named, then]
 
 

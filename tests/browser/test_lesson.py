@@ -75,17 +75,16 @@ def test_who_clicks_next_twice_without_waiting_goes_two_steps_on(open_app):
 
 
 BAR = """
-  const parentElement = document.createElement("div")
-  parentElement.innerHTML = '<div class="vf-host"></div>'
-  const left = m.default({ data: new TextEncoder().encode("lesson"), parentElement, setTriggerValue() {} })
-  const draw = (at) => globalThis[Symbol.for("visformer.post")].receivers.get("lesson").take({ ...args, at })
-  const click = (name) => parentElement.querySelector(`.vf-${name}`).click()
+  const element = document.createElement("div")
+  const bar = m.mountLessonBar(element, { ...args, at: 1 }, {})
+  const draw = (at) => bar.update({ ...args, at })
+  const click = (name) => element.querySelector(`.vf-${name}`).click()
   const steps = []
   for (const act of args.acts) {
     typeof act === "number" ? draw(act) : click(act)
     steps.push(Number(new URLSearchParams(location.search).get("step")))
   }
-  left()
+  bar.destroy()
   history.replaceState({}, "", "/")
   return steps
 """

@@ -83,7 +83,7 @@ COPIED = """
   const parentElement = document.createElement("div")
   parentElement.innerHTML = args.html
   document.body.append(parentElement)
-  const end = m.default({ data: new TextEncoder().encode(JSON.stringify(args.words)), parentElement })
+  const end = m.copyButton({ data: new TextEncoder().encode(JSON.stringify(args.words)), parentElement })
   parentElement.querySelector("button").click()
   await Promise.resolve()
   end()
@@ -100,7 +100,7 @@ def test_what_is_not_in_a_link_is_said_when_it_is_copied(bare, has_clipboard):
         bare.page.evaluate(CLIPBOARD)
     else:
         bare.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
-    shown = bare.run("streamlit/link.js", COPIED, {"html": _LINK_HTML, "words": words})
+    shown = bare.run("streamlit/copy_link.js", COPIED, {"html": _LINK_HTML, "words": words})
     assert shown == (["copied", "without."] if has_clipboard else ["copy", "by hand. without.", bare.page.url])
 
 

@@ -12,8 +12,7 @@ from tests.kinds import trace_of
 from visformer.pictures.head import Place
 from visformer.trace.stacks import STACKS
 from visformer.web.chunks import Focus
-from visformer.web.places.cell import cell
-from visformer.web.places.zoom import Zoom
+from visformer.web.places import Zoom, cell
 
 
 def mount(bare, trace, zoom="", *, hosted=True, **options):

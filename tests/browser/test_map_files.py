@@ -158,7 +158,7 @@ def test_a_video_that_is_cancelled_is_not_saved(chromium):
     button(page, "Video").click()
     page.get_by_role("button", name=re.compile("^Cancel")).wait_for()
     page.clock.pause_at(3600)
-    page.evaluate("() => { window.ended = 0; map.keep.film.end = async () => { ended++; return new Blob() } }")
+    page.evaluate("() => { window.ended = 0; map.files.film.end = async () => { ended++; return new Blob() } }")
     page.get_by_role("slider", name="Where the play is").fill("1e9")
     page.get_by_role("button", name=re.compile("^Cancel")).click()
     page.clock.run_for(3000)

@@ -9,7 +9,7 @@ from PIL import Image
 
 import visformer as vf
 from tests.browser.support import colours_at, colours_of, opaque_pixels, point_of_cell, points_of_cells, state_of
-from visformer.pictures.style.theme import RAMPS
+from visformer.pictures.style import RAMPS
 
 TOKENS = ("[CLS]", "un", "seen", "word", "[SEP]")
 WORDS = {"src": (0, 1, 1, 2, 3)}

@@ -11,7 +11,7 @@ from PIL import Image
 import visformer as vf
 from tests.browser.support import point_of_cell, state_of, wait_for_panels
 from tests.web.support import made_up_trace, with_gaps
-from visformer.pictures.style.theme import BACKGROUND
+from visformer.pictures.style import BACKGROUND
 from visformer.web.selection import VIEWS
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "<!--", "我去东北大学", "\u202eabc"]

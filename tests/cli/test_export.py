@@ -26,10 +26,10 @@ from visformer.analysis import effect_sentences
 from visformer.cli import main
 from visformer.export.formats import FORMATS
 from visformer.pictures import charts, heads
-from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import examples
 from visformer.pictures.registry import picture as registry
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.worked import compute
 from visformer.trace import Trace
 
 REGISTERED = registry.pictures()

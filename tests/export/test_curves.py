@@ -16,7 +16,7 @@ from visformer import figures
 from visformer.errors import VisformerError
 from visformer.export import figure_csv, figure_json, figure_svg
 from visformer.export.curves import least_width
-from visformer.pictures.style.theme import BACKGROUND, CURVES
+from visformer.pictures.style import BACKGROUND, CURVES
 
 
 def bars(token="<b>我"):

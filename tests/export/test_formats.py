@@ -7,10 +7,11 @@ from benchmarks.messages import read_message
 from tests.web.support import made_up_trace
 from tests.web.test_page import messages
 from visformer import figures
-from visformer.export.formats import FORMATS, Options, file_of
+from visformer.export.drawables import Options
+from visformer.export.formats import FORMATS, file_of
 from visformer.pictures import positions
-from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.map import RECORD, WholeModel
+from visformer.pictures.sides import Sides
 
 EXAMPLES = {
     "trace": made_up_trace,
@@ -30,7 +31,7 @@ def test_every_offered_format_can_be_written(tmp_path, kind):
 
 def test_two_that_are_compared_are_one_page_that_loads_nothing():
     sides = Sides(made_up_trace(seed=1), made_up_trace(seed=2), ("one", "<b>other"))
-    page = file_of("HTML", "pair", sides, Options()).decode()
+    page = file_of("HTML", sides, Options()).decode()
     assert "picture" in messages(page)
     assert "<title>one | &lt;b&gt;other</title>" in page
 
@@ -46,7 +47,7 @@ def test_the_file_of_the_whole_model_has_its_head_and_the_names_of_candidates():
     model = vf.load("en-zh")
     trace = model.trace("I went to school.", record=model.available(RECORD))
     drawn = WholeModel(trace, ("decoder.cross_attn", 2, 3))
-    header, _ = read_message(messages(file_of("HTML", "model", drawn, Options(lang="zh")).decode())["model"])
+    header, _ = read_message(messages(file_of("HTML", drawn, Options(lang="zh")).decode())["model"])
     assert header["focus"] == {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
     assert header["text"]["play"] == "播放"
     assert [step["tokens"][0] for step in header["steps"]] == list(trace.tokens["next"])

@@ -9,7 +9,7 @@ import pytest
 import visformer as vf
 from tests.export.test_svg import colours_of, texts
 from visformer.errors import TraceError
-from visformer.pictures.style.theme import DIVERGING, SEQUENTIAL
+from visformer.pictures.style import DIVERGING, SEQUENTIAL
 from visformer.trace import TracedTensor
 
 TOKENS = ("a", "b", "c")

@@ -18,7 +18,7 @@ from visformer.export.marks import DRAWN_CELLS, ramp, steps_of, width_of
 from visformer.export.svg import spelled
 from visformer.panel import Labels, Panel, numbered, traced
 from visformer.pictures.charts.panels import attention_heads
-from visformer.pictures.style.theme import SEQUENTIAL
+from visformer.pictures.style import SEQUENTIAL
 from visformer.web.panels import pack_panels
 
 HOSTILE = ["</text><script>alert(1)</script>", '"&<', "我", "\u202eabc", "\ud83d", "\x07", "مرحبا"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from visformer.pictures.examples.claims import CLAIMS, claims_of
+from visformer.pictures.claims import CLAIMS, claims_of
 
 
 def claim(page, beginning):

@@ -8,9 +8,9 @@ import torch
 
 from visformer import formulas
 from visformer.errors import NumberError, ShapeError
-from visformer.pictures.examples import attention
-from visformer.pictures.examples.worked import compute, differs, trimmed
+from visformer.pictures import worked_examples
 from visformer.pictures.lab import examples
+from visformer.pictures.worked import compute, differs, trimmed
 
 BY_NAME = examples()
 COMPUTABLE = pytest.mark.parametrize(
@@ -177,14 +177,14 @@ SHAPES = {
 def test_multi_head_attention_has_the_shapes_of_its_steps():
     results = compute_example("shapes")
     assert {name: values.shape for name, values in results.items()} == SHAPES
-    assert attention.SENTENCES == (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
+    assert worked_examples.SENTENCES == (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
     assert np.array_equal(results["X"][0, :3], results["X"][1, :3]), "the same three words at the same positions"
     assert not np.allclose(results["times W_O"][0, 0], results["times W_O"][1, 0]), "but another last word to read"
 
 
 def test_multi_head_attention_equals_torch():
     results = compute_example("shapes")
-    w_q, w_k, w_v, w_o = torch.from_numpy(attention.weights(512)[1]).transpose(1, 2)
+    w_q, w_k, w_v, w_o = torch.from_numpy(worked_examples.weights(512)[1]).transpose(1, 2)
     theirs = torch.nn.MultiheadAttention(512, 8, bias=False, batch_first=True, dtype=torch.float64)
     x = torch.from_numpy(results["X"])
     with torch.no_grad():

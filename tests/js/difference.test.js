@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { aligned, difference } from "../../visformer/web/static/explorer/difference.js"
+import { aligned, difference } from "../../visformer/web/static/explorer/pair.js"
 
 test("the difference has each row once, and nothing where there is no partner", () => {
   const union = [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]

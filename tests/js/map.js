@@ -1,12 +1,11 @@
 /** The whole model without a page: what it says of each stage, and the texts that it writes on its canvas. */
 
-import { readPlace } from "../../visformer/web/static/map/address.js"
 import { Captions } from "../../visformer/web/static/map/captions.js"
 import { layoutMap } from "../../visformer/web/static/map/layout.js"
 import { readModel } from "../../visformer/web/static/map/model.js"
 import { paintMap } from "../../visformer/web/static/map/paint.js"
 import { sceneAt, stagesOf } from "../../visformer/web/static/map/timeline.js"
-import { viewOf } from "../../visformer/web/static/map/zoom.js"
+import { readPlace, viewOf } from "../../visformer/web/static/map/zoom.js"
 import { makeRamp } from "../../visformer/web/static/shared/colours.js"
 import { readMessage } from "../../visformer/web/static/shared/message.js"
 import { atScale } from "../../visformer/web/static/shared/surface.js"

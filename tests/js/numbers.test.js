@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { decode, rounded } from "../../visformer/web/static/shared/codes.js"
+import { decode, rounded } from "../../visformer/web/static/explorer/picture.js"
 import { spellCell, spellNumber, spellWeight } from "../../visformer/web/static/shared/numbers.js"
 import { STAGE } from "../../visformer/web/static/shared/stage.js"
 

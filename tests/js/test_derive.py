@@ -96,7 +96,7 @@ def test_an_example_worked_out_by_hand(node):
 
 def test_javascript_and_python_decode_every_code_to_the_same_weight(node):
     body = "return [...m.decode(Uint16Array.from({ length: args }, (_, i) => i))].map((w) => m.rounded(w))"
-    actual = node.run("shared/codes.js", body, ONE + 1)
+    actual = node.run("explorer/picture.js", body, ONE + 1)
     assert len(actual) == 65_522
     assert actual == decode(np.arange(ONE + 1, dtype=np.uint16)).tolist()
 

@@ -15,11 +15,9 @@ from visformer.pictures.head import Place
 from visformer.pictures.map import RECORD, layers, steps
 from visformer.trace.stacks import STACKS
 from visformer.web.chunks import Focus
-from visformer.web.map import pack_map
-from visformer.web.places.cell import RECORD as CELL
-from visformer.web.places.cell import cell
-from visformer.web.places.message import pack_place
-from visformer.web.places.zoom import Zoom
+from visformer.web.map import pack_map, pack_place
+from visformer.web.places import RECORD as CELL
+from visformer.web.places import Zoom, cell
 
 SUBLAYERS = {"self_attn": "Self-attention", "cross_attn": "Cross-attention", "ffn": "Feed-forward"}
 SOFTMAX = re.compile(r"Softmax(?: at the last token)?: “(.+)” (?:gets|would follow with) ([\d.]+)\.")
@@ -209,7 +207,7 @@ def test_numbers_of_a_head_are_its_weights(node, attention):
 
 
 def test_numbers_of_a_cell_are_those_of_its_sum(node, attention):
-    """tests/web/test_cell.py compares sums, scores and weights with torch."""
+    """tests/web/test_places.py compares sums, scores and weights with torch."""
     (trace, path), (head, query, key) = attention, PLACE
     found = cell(trace, Place(path, head, query), key)
     q, k = (trace[f"{path}.{name}"].value for name in "qk")

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from tests.browser.bare import text_of
 from tests.web.support import digits, made_up_trace
-from visformer.web.payload import pack, pack_rest
-from visformer.web.thumbnails import thumbnail_side, thumbnails
+from visformer.web.payload import pack, pack_rest, thumbnail_side, thumbnails
 
 READ = """
   const bytes = (text) => {

@@ -8,8 +8,8 @@ from tests.kinds import model_of
 from visformer import analysis
 from visformer.errors import BudgetError, TraceError, VisformerError
 from visformer.pictures.compare import OTHER_MODEL
-from visformer.pictures.comparing.sides import ONE_WORD, forced, head_in_both, one_word_changed
 from visformer.pictures.registry.picture import picture
+from visformer.pictures.sides import ONE_WORD, forced, head_in_both, one_word_changed
 from visformer.system import limits
 
 ONE, OTHER = "I went to school.", "She went to the old school."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from visformer.export.marks import ink_on, ramp
-from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, PRIMARY, SURFACE, SYMBOLS, TEXT
+from visformer.pictures.style import BACKGROUND, CURVES, FAINT, PRIMARY, SURFACE, SYMBOLS, TEXT
 
 ROOT = Path(__file__).parents[2]
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]

@@ -9,7 +9,7 @@ from tests.support import tiny_translator
 from visformer import analysis
 from visformer.errors import VisformerError
 from visformer.export.curves import figure_svg, numbers_of
-from visformer.pictures.experiments import patched, shuffled, weights
+from visformer.pictures import effects
 from visformer.pictures.registry.picture import picture
 
 TEXT, TARGET, PATH = "I bought a book.", "我买了一本书。", "decoder.2.cross_attn"
@@ -42,8 +42,8 @@ def test_beside_each_weight_is_its_effect(translator, how):
 
 def test_a_masked_cell_has_no_effect_and_the_sentence_says_so(translator):
     setting = setting_of("weight-effects", translator, TEXT, TARGET, stack="decoder.self_attn", layer=0, head=0)
-    assert np.isnan(weights.weights(setting)[1].values[0, 1])
-    assert weights.told(setting, (0, 1)) == "This weight is 0: there is nothing to take away."
+    assert np.isnan(effects.draw_weights(setting)[1].values[0, 1])
+    assert effects.describe_weight(setting, (0, 1)) == "This weight is 0: there is nothing to take away."
 
 
 def test_the_sentence_of_a_cell_has_its_weight_and_its_effect(translator):
@@ -52,28 +52,28 @@ def test_the_sentence_of_a_cell_has_its_weight_and_its_effect(translator):
     cell = row, _ = tuple(int(i) for i in np.unravel_index(abs(found.values).argmax(), found.values.shape))
     weight, effect = float(found.pattern[cell]), float(found.values[cell])
     token = translator.trace(TEXT, TARGET).tokens["next"][row]
-    changes = f"the log-probability of “{token}” changes by {weights.signed(effect)} nats."
+    changes = f"the log-probability of “{token}” changes by {effects.signed(effect)} nats."
     said = f"Without this weight ({weight:.2f}), {changes}"
-    assert weights.told(setting, cell) == said
-    assert weights.told(setting) == f"The largest effect here. {said}"
+    assert effects.describe_weight(setting, cell) == said
+    assert effects.describe_weight(setting) == f"The largest effect here. {said}"
     one = analysis.weight_effects(translator, TEXT, TARGET, path=PATH, head=3, cells=[(row, 0)])
     assert one.values[row, 0] == pytest.approx(found.values[row, 0], abs=1e-5)
     assert np.isnan(one.values).sum() == one.values.size - 1
-    assert weights.signed(float(one.values[row, 0])) in weights.told(setting, (row, 0), alone=True)
+    assert effects.signed(float(one.values[row, 0])) in effects.describe_weight(setting, (row, 0), alone=True)
 
 
 def test_rows_of_the_encoder_and_estimates_are_named(translator):
     encoder = setting_of("weight-effects", translator, TEXT, TARGET, stack="encoder.self_attn")
-    assert "the whole target" in weights.told(encoder)
-    assert "whole target" in weights.weights(encoder)[1].note
+    assert "the whole target" in effects.describe_weight(encoder)
+    assert "whole target" in effects.draw_weights(encoder)[1].note
     long = setting_of("weight-effects", translator, "I bought a book and a car. " * 5, TARGET, **CROSS)
-    assert "estimated by the gradient" in weights.weights(long)[1].title
-    assert "estimate by the gradient" in weights.told(long)
+    assert "estimated by the gradient" in effects.draw_weights(long)[1].title
+    assert "estimate by the gradient" in effects.describe_weight(long)
 
 
 @pytest.mark.parametrize(("value", "text"), [(-1.2, "−1.20"), (0.034, "+0.0340"), (-1e-6, "0.0000")])
 def test_changes_have_a_sign_and_enough_digits(value, text):
-    assert weights.signed(value) == text
+    assert effects.signed(value) == text
 
 
 @pytest.mark.parametrize("scope", ["head", "layer"])
@@ -87,40 +87,40 @@ def test_each_row_has_the_median_and_range_of_its_shuffles(scope):
     for column, values in (("median", found.median), ("least", found.low), ("most", found.high)):
         np.testing.assert_allclose(table[column], values, atol=1e-6)
     assert table["row"][1] == "我 → 去"
-    assert "Median of 20 shuffles" in shuffled.meaning(setting)
-    assert f"by {found.median.max():.3f}" in shuffled.meaning(setting)
+    assert "Median of 20 shuffles" in effects.describe_shuffled(setting)
+    assert f"by {found.median.max():.3f}" in effects.describe_shuffled(setting)
     assert "<svg" in figure_svg(figure)
 
 
 def test_uniform_weights_are_one_draw(translator):
     setting = setting_of("shuffle-effects", translator, TEXT, TARGET, **CROSS, weights="uniform")
-    assert shuffled.meaning(setting).startswith("With uniform weights, ")
+    assert effects.describe_shuffled(setting).startswith("With uniform weights, ")
 
 
 def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends():
     model = vf.load("mini-gpt")
     setting = setting_of("patching", model, TEXT, bundled=3)
-    stream, heads = patched.patched(setting)
+    stream, heads = effects.draw_patched(setting)
     pair = analysis.patching_pairs("mini-gpt")[3]
     for panel, by in ((stream, "layer-token"), (heads, "head")):
         found = analysis.patching(model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by=by)
         np.testing.assert_allclose(panel.values, found.share, atol=2e-4)
         assert panel.limit == stream.limit, "one scale"
-        assert weights.signed(found.clean) in patched.difference(setting)
-        assert weights.signed(found.corrupt) in patched.difference(setting)
+        assert effects.signed(found.clean) in effects.describe_runs(setting)
+        assert effects.signed(found.corrupt) in effects.describe_runs(setting)
     assert "he / they" in stream.columns.texts
 
 
 def test_a_second_sentence_of_ones_own_is_patched_and_one_of_another_length_refused(translator):
     setting = setting_of("patching", translator, "I saw a cat.", corrupt="I saw a car.")
-    assert "cat / car" in patched.patched(setting)[0].columns.texts
-    assert "“I saw a car.”" in patched.difference(setting)
+    assert "cat / car" in effects.draw_patched(setting)[0].columns.texts
+    assert "“I saw a car.”" in effects.describe_runs(setting)
     for corrupt, why in (
         ("I saw a big car.", "has 6 tokens and the corrupt one 7"),
         ("I saw a cat.", "predicts the same"),
     ):
         with pytest.raises(VisformerError, match=why):
-            patched.patched(setting_of("patching", translator, "I saw a cat.", corrupt=corrupt))
+            effects.draw_patched(setting_of("patching", translator, "I saw a cat.", corrupt=corrupt))
 
 
 def test_a_model_without_pairs_says_so():

@@ -9,7 +9,7 @@ from tests.support import tiny_gpt, tiny_translator
 from visformer.analysis import effect_sentences, head_effects, pruning
 from visformer.errors import VisformerError
 from visformer.pictures import heads
-from visformer.pictures.charts.heads import pruning_curves
+from visformer.pictures.charts.effects import pruning_curves
 from visformer.pictures.heads import effect_maps, known_maps, place_of
 
 COLUMNS = ["stack", "layer", "head", "effect", "low", "high"]

@@ -10,8 +10,8 @@ from tests.kinds import model_of
 from visformer import analysis
 from visformer.analysis import METHODS
 from visformer.errors import VisformerError
+from visformer.pictures import effects
 from visformer.pictures.effects import METHODS as PICTURE
-from visformer.pictures.experiments import methods
 
 TEXT = "I like school."
 CROSS, DECODER, ENCODER = "decoder.cross_attn", "decoder.self_attn", "encoder.self_attn"
@@ -35,7 +35,7 @@ def drawn(kind, stack, method):
 )
 def test_a_picture_is_what_the_method_gives(kind, stack, where, names):
     model = model_of(kind)
-    assert [*methods.allowed(PICTURE.setting(vf.figures.source_of(model, TEXT), {"stack": stack}))] == names
+    assert [*effects.allowed_methods(PICTURE.setting(vf.figures.source_of(model, TEXT), {"stack": stack}))] == names
     for name in names:
         panel, *_shares = drawn(kind, stack, name)
         method = METHODS[name]
@@ -62,10 +62,10 @@ def test_what_a_family_does_not_allow_is_refused_with_its_reason():
 
 @pytest.mark.parametrize("to", ["zh", "en"])
 def test_the_measures_are_those_of_the_record(to):
-    sizes, found = methods.measures(to)
+    sizes, found = effects.method_measures(to)
     assert sizes == {"by hand": 50, "grammar": 500}
     assert {one.method for one in found} == {*METHODS, "random"}
-    rows = json.loads(methods.SCORES.read_text())
+    rows = json.loads(effects.SCORES.read_text())
     (error,) = [
         row["error"]
         for row in rows["alignment"]

@@ -21,7 +21,7 @@ from visformer.model.masks import causal_mask
 from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
 from visformer.panel import AXIS_TITLES, Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
-from visformer.pictures.examples.worked import compute, differs
+from visformer.pictures.worked import compute, differs
 from visformer.trace import Trace
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))

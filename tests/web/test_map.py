@@ -12,7 +12,7 @@ from tests.kinds import KINDS, model_of, trace_of
 from tests.web.support import heads_of, made_up_trace, shapes_of, without_names
 from visformer.errors import BudgetError
 from visformer.pictures import map as model_map
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.system import limits
 from visformer.trace.stacks import STACKS
 from visformer.web import bundle

@@ -10,8 +10,8 @@ from tests.web.support import made_up_trace
 from visformer.analysis import head_differences, match_heads
 from visformer.errors import TraceError
 from visformer.pictures.compare import SIDES, mapped
-from visformer.pictures.comparing.sides import Sides
 from visformer.pictures.registry.picture import picture
+from visformer.pictures.sides import Sides
 from visformer.web.pair import pack_pair, pack_rests
 
 ONE, OTHER = "I went to school.", "She went to the old school."

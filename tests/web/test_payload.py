@@ -20,8 +20,7 @@ from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.trace import Trace
 from visformer.web.chunks import FOCUS_BYTES, RESIDENT_BYTES, SMALL_BYTES, Focus, Plan, focus_from, wanted_from
-from visformer.web.payload import HeadNotes, pack, pack_rest
-from visformer.web.thumbnails import OVERVIEW_BYTES, thumbnail_side, thumbnails
+from visformer.web.payload import OVERVIEW_BYTES, HeadNotes, pack, pack_rest, thumbnail_side, thumbnails
 
 STACKS = ("encoder.self_attn", "decoder.self_attn", "decoder.cross_attn")
 

@@ -3,26 +3,42 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
-from visformer.adapters.learning.moment import weights_at
+from visformer.adapters.learning.recipe import weights_at
 from visformer.analysis import atlas, guesses
-from visformer.analysis.comparing import head_differences, head_similarity, match_heads, row_distances
-from visformer.analysis.contributions import alti, alti_plus, empty_rows
-from visformer.analysis.curves import curve_scores, deletion, insertion
-from visformer.analysis.effects.direct import DIRECT_NEEDS, direct_attribution
-from visformer.analysis.effects.head_effects import head_effects, pruning, rank_correlation, told_from_zero
-from visformer.analysis.effects.lens import LENS_NEEDS, Lens, logit_lens
+from visformer.analysis.comparing import (
+    Partners,
+    head_differences,
+    head_similarity,
+    match_heads,
+    row_distances,
+    token_partners,
+)
+from visformer.analysis.effects.head_effects import (
+    effect_sentences,
+    head_effects,
+    parse_sentences,
+    pruning,
+    rank_correlation,
+    told_from_zero,
+)
+from visformer.analysis.effects.lens import DIRECT_NEEDS, LENS_NEEDS, Lens, direct_attribution, logit_lens
 from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pair, patching_pairs
-from visformer.analysis.effects.sentences import effect_sentences, parse_sentences
-from visformer.analysis.effects.shuffling import ShuffleEffect, shuffle_effect
-from visformer.analysis.effects.weight_effects import WeightEffects, weight_effects
-from visformer.analysis.flow import rollout
-from visformer.analysis.gradients import attention_gradient, gradient_x_input
+from visformer.analysis.effects.weight_effects import ShuffleEffect, WeightEffects, shuffle_effect, weight_effects
+from visformer.analysis.flow import Parts, alti, alti_plus, empty_rows, norm_weighted, parts, rollout
 from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
-from visformer.analysis.hiding import masking
 from visformer.analysis.known_heads import appears, head_history, known_heads
-from visformer.analysis.methods import METHODS, Attribution, Method, attribution, attribution_of, needed
-from visformer.analysis.partners import Partners, token_partners
-from visformer.analysis.sublayers import Parts, norm_weighted, parts
+from visformer.analysis.methods import (
+    METHODS,
+    Attribution,
+    Method,
+    attribution,
+    attribution_of,
+    curve_scores,
+    deletion,
+    insertion,
+    needed,
+)
+from visformer.analysis.sensitivity import attention_gradient, gradient_x_input, masking
 from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
 from visformer.system.arguments import check_public

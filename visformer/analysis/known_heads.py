@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from visformer.analysis.needs import Floats
 from visformer.analysis.word_alignment import Aligned, candidates, error_rate
 from visformer.errors import N_, VisformerError
 from visformer.system.arguments import require_whole
@@ -50,7 +50,6 @@ _BEFORE = 9  # up to so many random tokens come before, so that no position tell
 _OFFSETS = (-3, -2, 1, 2, 3)
 
 Ids = list[int]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def atlas(source: str, model: str, out: Path, limit: int | None, zipped: bool, *
         os.environ["OMP_NUM_THREADS"] = str(engine["threads"] or 1)
     from visformer.adapters.load import load
     from visformer.analysis.atlas import Columns, Data, build, pack
-    from visformer.analysis.atlas.file import NAME
+    from visformer.analysis.atlas.archive import NAME
     from visformer.system.files import write_whole
 
     columns = Columns(**{name: how.pop(name) for name in ("text", "target", "pair", "heads", "alignment")})

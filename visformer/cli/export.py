@@ -16,7 +16,7 @@ from visformer.cli.running import MODEL_HELP, PATH, Real, complete_model, in_lan
 from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
-from visformer.pictures.style.theme import Theme
+from visformer.pictures.style import Theme
 from visformer.system.memory import enough_memory
 from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
 from visformer.web.selection import Exported
@@ -191,7 +191,7 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
 
 def _summary(recorded: Any, out: Path | None, line: int | None) -> Iterator[str]:
     """Yield what is printed of a Trace."""
-    from visformer.pictures.style.theme import EMPTY, visible
+    from visformer.pictures.style import EMPTY, visible
 
     if line is not None:
         yield f"line {line}"

@@ -139,7 +139,7 @@ def _known(start: str | None, folder: Path) -> "Model | None":
     """Return the model that a run begins with, and put its tokenizer where the run looks for one; None: none."""
     if start is None:
         return None
-    from visformer.adapters.bundled import folder_of
+    from visformer.adapters.checkpoints import folder_of
     from visformer.model.checkpoints import load_checkpoint
 
     model, tokenizer = load_checkpoint(folder_of(start))

@@ -14,26 +14,25 @@ from typing import TYPE_CHECKING, Any
 from visformer.system.arguments import public
 
 _PLACES = {
-    "visformer.export.attention": "attention_svg",
+    "visformer.export.attention": "arcs_svg attention_svg tokens_svg",
     "visformer.export.curves": "figure_svg",
-    "visformer.export.png": "to_png",
     "visformer.export.saving": "save",
-    "visformer.export.svg": "heads_svg panels_svg",
+    "visformer.export.svg": "heads_svg panels_svg to_png",
     "visformer.export.tables": "figure_csv figure_json panels_csv panels_json panels_tensors to_csv to_json",
-    "visformer.export.views": "arcs_svg tokens_svg",
-    "visformer.web.history": "history_page",
-    "visformer.web.page": "model_page page pair_page",
+    "visformer.web.page": "history_page model_page page pair_page",
 }
 _PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
 __all__ = sorted(_PUBLIC)
 
 if TYPE_CHECKING:
+    from visformer.export.attention import arcs_svg as arcs_svg
     from visformer.export.attention import attention_svg as attention_svg
+    from visformer.export.attention import tokens_svg as tokens_svg
     from visformer.export.curves import figure_svg as figure_svg
-    from visformer.export.png import to_png as to_png
     from visformer.export.saving import save as save
     from visformer.export.svg import heads_svg as heads_svg
     from visformer.export.svg import panels_svg as panels_svg
+    from visformer.export.svg import to_png as to_png
     from visformer.export.tables import figure_csv as figure_csv
     from visformer.export.tables import figure_json as figure_json
     from visformer.export.tables import panels_csv as panels_csv
@@ -41,9 +40,7 @@ if TYPE_CHECKING:
     from visformer.export.tables import panels_tensors as panels_tensors
     from visformer.export.tables import to_csv as to_csv
     from visformer.export.tables import to_json as to_json
-    from visformer.export.views import arcs_svg as arcs_svg
-    from visformer.export.views import tokens_svg as tokens_svg
-    from visformer.web.history import history_page as history_page
+    from visformer.web.page import history_page as history_page
     from visformer.web.page import model_page as model_page
     from visformer.web.page import page as page
     from visformer.web.page import pair_page as pair_page

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.panel import Scale
-from visformer.pictures.style.theme import BACKGROUND, FONTS, RAMPS, Theme
+from visformer.pictures.style import BACKGROUND, FONTS, RAMPS, Theme
 
 DRAWN_CELLS = 20_000
 """Up to this many cells are drawn as vectors, sharp at any size; more become an image with one pixel per cell."""

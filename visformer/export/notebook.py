@@ -1,20 +1,18 @@
 """The explorer, also at every moment of a training, and the whole model as the output of a notebook cell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
+from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import languages, translations
 from visformer.pictures.attention import History
 from visformer.pictures.map import WholeModel
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
-from visformer.web.chunks import Focus
-from visformer.web.history import history_frame
-from visformer.web.page import frame, model_frame
 from visformer.web.selection import Selection
 
 
@@ -55,7 +53,7 @@ def explorer(
     merging: bool = False,
     hiding: bool = False,
     renormalising: bool = False,
-    rows: Literal["both", "input", "prediction"] = "both",
+    rows: Literal["input", "prediction", "both"] = "input",
     lang: str = "en",
 ) -> Explorer:
     """Show the explorer in a notebook, starting with a selection; the names are those of links, places count from 0.
@@ -117,7 +115,7 @@ def explorer(
         hiding=hiding,
         renormalising=renormalising,
     )
-    return Explorer(frame(trace, start=chosen.start(), gettext=translations(lang).gettext, lang=lang), trace)
+    return _shown(trace, lang, chosen.start())
 
 
 def live(drawn: WholeModel | History, *, lang: str = "en") -> Explorer:
@@ -128,10 +126,13 @@ def live(drawn: WholeModel | History, *, lang: str = "en") -> Explorer:
         BudgetError: there are more weights than can be shown.
     """
     _require_language(lang)
-    words: dict[str, Any] = {"gettext": translations(lang).gettext, "lang": lang}
-    if isinstance(drawn, History):
-        return Explorer(history_frame(drawn, **words), drawn)
-    return Explorer(model_frame(drawn.trace, focus=Focus(*drawn.head), **words), drawn)
+    return _shown(drawn, lang)
+
+
+def _shown(drawn: Trace | WholeModel | History, lang: str, start: Mapping[str, Any] | None = None) -> Explorer:
+    """Return the output of a cell that shows this."""
+    options = Options(start=start, gettext=translations(lang).gettext, lang=lang)
+    return Explorer(drawable_of(drawn).frame(options), drawn)
 
 
 def _require_language(lang: str) -> None:

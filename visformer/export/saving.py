@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from visformer.errors import N_, VisformerError
-from visformer.export.formats import FORMATS, Kind, Options
+from visformer.export.drawables import Options, drawable_of
+from visformer.export.formats import FORMATS
 from visformer.i18n import languages, translations
 from visformer.panel import Panel
 from visformer.pictures.attention import History
 from visformer.pictures.map import WholeModel
-from visformer.pictures.registry.picture import is_figure
-from visformer.pictures.style.theme import Theme
+from visformer.pictures.style import Theme
 from visformer.system.files import write_whole
 from visformer.trace import Trace
 from visformer.web.selection import Exported
@@ -64,10 +64,8 @@ def save(
     if gettext is None and lang not in languages():
         known = ", ".join(languages())
         raise VisformerError(N_("lang is {lang!r}; it can be {languages}."), lang=lang, languages=known)
-    what = getattr(what, "drawn", what)  # the output of a notebook cell
-    kinds: dict[type, Kind] = {Trace: "trace", WholeModel: "model", History: "history"}
-    kind = kinds.get(type(what)) or ("figure" if is_figure(what) else "panels")
-    formats = {item.ending: item for item in FORMATS if kind in item.offers}
+    drawable = drawable_of(getattr(what, "drawn", what))  # of the output of a notebook cell
+    formats = {item.ending: item for item in FORMATS if drawable.name in item.offers}
     if path.suffix.lower() not in formats:
         raise VisformerError(
             N_("{path} does not end in any of {endings}: the ending sets the format."),
@@ -75,6 +73,6 @@ def save(
             endings=", ".join(formats),
         )
     place = {"stack": stack, "layer": layer, "head": head}
-    look: dict[str, Any] = {"view": view, "query": query, "theme": theme, "scale": scale}
-    how = Options(place=place, **look, gettext=gettext or translations(lang).gettext, lang=lang, about=about)
-    write_whole(path, formats[path.suffix.lower()].file(kind, [what] if isinstance(what, Panel) else what, how))
+    style: dict[str, Any] = {"view": view, "query": query, "theme": theme, "scale": scale}
+    options = Options(place=place, **style, gettext=gettext or translations(lang).gettext, lang=lang, about=about)
+    write_whole(path, formats[path.suffix.lower()].file(drawable, options))

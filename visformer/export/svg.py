@@ -1,4 +1,4 @@
-"""Panels, and all heads of a stack, as SVG, with the labels, colours and numbers of the pages, without a browser."""
+"""Panels and all heads of a stack as SVG, with the labels, colours and numbers of the pages; SVG as PNG. No browser."""
 
 import math
 import unicodedata
@@ -24,7 +24,8 @@ from visformer.export.marks import (
 )
 from visformer.i18n import Gettext
 from visformer.panel import FINE, LARGE, Labels, Panel, Scale, ticks
-from visformer.pictures.style.theme import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.pictures.style import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.system import limits
 from visformer.trace import TracedTensor
 
 LONGEST_LABEL = 150
@@ -330,3 +331,34 @@ def _legend(
         for words, place in marks
     )
     return Block(width + 28, 22, bar + ticks)
+
+
+def to_png(svg: str, *, scale: float = 3.0) -> bytes:
+    """Draw an SVG with resvg and the fonts of this system.
+
+    Args:
+        svg: as from :func:`visformer.export.svg.panels_svg`.
+        scale: pixels per CSS pixel: 3 is about 300 to the inch.
+
+    Returns:
+        A PNG file.
+
+    Raises:
+        VisformerError: the scale is not above 0, or the picture would be too large.
+    """
+    import re
+
+    from resvg_py import svg_to_bytes
+
+    size = re.match(r'<svg [^>]*?width="([0-9]+)" height="([0-9]+)"', svg)
+    longest = max(map(int, size.groups())) if size else 0
+    if not 0 < scale * longest <= limits.PNG_SIDE:
+        raise VisformerError(
+            N_(
+                "A picture of {longest} pixels at scale {scale:g} cannot be made: a side may have up to {limit} pixels."
+            ),
+            longest=longest,
+            scale=scale,
+            limit=limits.PNG_SIDE,
+        )
+    return bytes(svg_to_bytes(svg_string=svg, zoom=scale))

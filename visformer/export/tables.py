@@ -15,7 +15,7 @@ from safetensors.numpy import save as safetensors
 
 from visformer.errors import N_, BudgetError, TraceError, translated
 from visformer.export.curves import numbers_of
-from visformer.panel import Panel, one_by_one
+from visformer.panel import Panel
 from visformer.system import cancellation, limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis
@@ -189,18 +189,6 @@ def to_json(trace: Trace, *names: str) -> str:
     if params:
         content["params"] = {param.name: _described(param) for param in params}
     return json.dumps(content, ensure_ascii=False)
-
-
-def size_of(kind: str, what: Any) -> int:
-    """Return how many numbers a Trace, two of them, panels or a figure hold; ``kind``: one of ``formats.Kind``."""
-    if kind == "pair":
-        return size_of("trace", what.first) + size_of("trace", what.second)
-    what = what.trace if kind == "model" else what
-    if kind in ("trace", "model"):
-        return sum(tensor.value.size for tensor in (*what.tensors.values(), *what.params.values()))
-    if kind == "panels":
-        return sum(panel.values.size for panel in one_by_one(what))
-    return sum(map(len, numbers_of(what)[1].values()))
 
 
 def _as_csv(rows: Iterable[Iterable[Any]]) -> str:

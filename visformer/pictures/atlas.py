@@ -22,9 +22,8 @@ from visformer.analysis.known_heads import LABELS
 from visformer.errors import N_, DataError
 from visformer.panel import Panel, common_limit
 from visformer.pictures.heads import by_stack, head_map
-from visformer.pictures.registry.options import Choice, Number, Place, Text
+from visformer.pictures.registry.options import STACK, Choice, Number, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import STACK
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace.stacks import STACKS

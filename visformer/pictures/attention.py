@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from visformer.adapters.bundled import GPT, TRANSLATOR
+from visformer.adapters.checkpoints import GPT, TRANSLATOR
 from visformer.errors import N_, TraceError
 from visformer.i18n import Gettext
-from visformer.pictures.comparing.sides import forced
+from visformer.pictures.registry.options import SELECTED
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.sides import forced
 from visformer.system import cancellation
 from visformer.system.progress import report
 from visformer.trace import Trace

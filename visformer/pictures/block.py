@@ -13,9 +13,8 @@ from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, telling_limit, tokens_of, traced
-from visformer.pictures.registry.options import Choice
+from visformer.pictures.registry.options import STACK, Choice, layer_of
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import STACK, layer_of
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]

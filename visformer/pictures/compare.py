@@ -1,25 +1,124 @@
 """Two of anything side by side: sentences, edits, models, moments of a training."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from visformer.adapters.bundled import GPT
+from visformer.adapters.checkpoints import GPT
 from visformer.analysis.comparing import head_differences
-from visformer.errors import N_, TraceError
+from visformer.errors import N_, TraceError, VisformerError
 from visformer.panel import Panel
 from visformer.pictures.attention import moments_of
-from visformer.pictures.comparing import carried
-from visformer.pictures.comparing.matching import both, matches, similarities
-from visformer.pictures.comparing.sides import Sides, forced, head_in_both, heads, one_word_changed
-from visformer.pictures.registry.options import Place, Text
+from visformer.pictures.registry.options import HEAD, LAYER, STACK, Choice, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import HEAD, LAYER, STACK
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.sides import (
+    Sides,
+    forced,
+    head_in_both,
+    heads,
+    matches,
+    one_word_changed,
+    read_by_both,
+    similarities,
+)
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS, shape_of
+
+NOTHING = "nothing"
+_PLACES = {
+    "encoder": ("encoder.self_attn", N_("encoder vector")),
+    "decoder": ("decoder.self_attn", N_("decoder vector")),
+    "encoder-head": ("encoder.self_attn", N_("encoder head")),
+    "decoder-head": ("decoder.self_attn", N_("decoder head")),
+    "cross-head": ("decoder.cross_attn", N_("cross-attention head")),
+}
+"""What can be carried over, to the attention whose layers and heads it is found by."""
+
+
+def carried_kinds(setting: Setting) -> Mapping[str, str]:
+    """Return what can be carried over in this model, to its label."""
+    having = {stack.name for stack in STACKS if stack.name in setting.source.stacks}
+    return {NOTHING: N_("nothing")} | {name: label for name, (stack, label) in _PLACES.items() if stack in having}
+
+
+def _layers(setting: Setting) -> Any:
+    part, kind = _stack(setting).split(".")
+    return setting.patterns.layers(part, kind)  # type: ignore[arg-type]
+
+
+def _stack(setting: Setting) -> str:
+    return _PLACES[setting["patch"]][0] if setting["patch"] in _PLACES else setting.source.stacks[0]
+
+
+def _labels(setting: Setting) -> tuple[str, ...]:
+    """The tokens, or the heads, of which one is carried over."""
+    if setting["patch"].endswith("head"):
+        return tuple(str(head + 1) for head in range(shape_of(_layers(setting))[1]))
+    tokens = setting.patterns.tokens
+    return tuple(tokens["src" if "src" in tokens and setting["patch"] == "encoder" else "tgt"])
+
+
+# fmt: off
+PATCH = Choice(
+    name="patch", label=N_("Carried over"), values=carried_kinds, widget="selectbox",
+    help="One value of another sentence's pass that B gets: nothing, or where it is.",
+)
+FROM = Text(
+    name="patch_from", label=N_("From the sentence"), help="The sentence whose value B gets, of as many tokens.",
+    default=lambda setting: one_word_changed(str(setting.patterns.meta["source"])),
+    per=lambda setting: str(setting.patterns.meta["source"]),
+)
+AT_LAYER = Place(
+    name="patch_layer", label=N_("Layer"), help="The layer of the value that is carried over, from 1.",
+    among=lambda setting: [*_layers(setting)], per=lambda setting: (setting["patch"], *_layers(setting)),
+)
+AT = Place(
+    name="patch_at", label=N_("Which"), help="The token, or the head, of the value that is carried over, from 1.",
+    among=lambda setting: range(len(_labels(setting))), tokens=_labels,
+    per=lambda setting: (setting["patch"], len(_labels(setting))),
+)
+# fmt: on
+CARRIED = (PATCH, FROM, AT_LAYER, AT)
+
+_SAID = N_("In B, layer {layer} has this of “{text}”: {what}, {at}.")
+
+
+def carried_edits(setting: Setting) -> tuple[Any, ...]:
+    """Return the edit that carries the value over; none if nothing is.
+
+    Raises:
+        VisformerError: the other sentence has another number of tokens.
+    """
+    from visformer.analysis.effects.patching import require_same_number
+    from visformer.edits import Patch
+
+    patch, text, layer, at = (setting[option.name] for option in CARRIED)
+    if patch == NOTHING:
+        return ()
+    part, kind = _stack(setting).split(".")
+    by_head = patch.endswith("head")
+    name = f"{part}.{layer}." + (f"{kind}.heads" if by_head else "resid_pre")
+    if reason := setting.patterns.lacks(name):
+        raise VisformerError(N_("What this model computes can be viewed but not changed: {reason}."), reason=reason)
+    side = "src" if "src" in setting.patterns.tokens else "tgt"
+    other = setting.source.read(text, forced(setting.patterns), record=(name,))
+    require_same_number(len(other.tokens[side]), len(setting.patterns.tokens[side]))
+    return (Patch.of(other, name, **{"head" if by_head else "token": at}),)
+
+
+def describe_carried(setting: Setting) -> str:
+    """Say what is carried over, in the visitor's language; "" if nothing is."""
+    if setting["patch"] == NOTHING:
+        return ""
+    _, at = setting.gettext, setting["patch_at"]
+    _stack_name, what = _PLACES[setting["patch"]]
+    place = {"layer": setting["patch_layer"] + 1, "at": f"{at + 1} · {_labels(setting)[at]}"}
+    return _(_SAID).format(what=_(what), text=setting["patch_from"], **place)
+
 
 _LEAST = 0.05
 """The least end of the scale of distances: rounding errors are no difference."""
@@ -87,7 +186,7 @@ def _texts(setting: Setting) -> Sides:
 def _edited(setting: Setting) -> Sides:
     from visformer.edits import Silence
 
-    edits, said = (*setting.source.edits, *carried.edits(setting)), carried.told(setting)
+    edits, said = (*setting.source.edits, *carried_edits(setting)), describe_carried(setting)
     if not edits:
         first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
         if reason := setting.patterns.lacks(f"{setting.part}.{first}.{setting.kind}.heads"):
@@ -100,7 +199,7 @@ def _edited(setting: Setting) -> Sides:
 
 
 def _models(setting: Setting) -> Sides:
-    first, second = both(setting)
+    first, second = read_by_both(setting)
     return Sides(first, second, (str(first.meta.get("model")), setting["other_model"]), matched=True)
 
 
@@ -163,7 +262,7 @@ SENTENCES = Picture(
 )
 EDITED = Picture(
     name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",),
-    options=(*carried.OPTIONS, *FOCUS),
+    options=(*CARRIED, *FOCUS),
     look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
     draw=_drawn(_edited), in_handouts=False,
 )

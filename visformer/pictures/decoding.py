@@ -9,9 +9,8 @@ import numpy as np
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, traced
-from visformer.pictures.registry.options import Flag, Number, Place
+from visformer.pictures.registry.options import STEP_HELP, Flag, Number, Place, layer_of
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import STEP_HELP, layer_of
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.stacks import shape_of

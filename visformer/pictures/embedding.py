@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from visformer.errors import N_
 from visformer.model.positions import PAPERS, POSITIONS, Position
 from visformer.panel import Panel, telling_limit, traced
-from visformer.pictures.registry.options import Choice, Flag
+from visformer.pictures.registry.options import QUERY, STACK, Choice, Flag
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import QUERY, STACK
 from visformer.trace import Trace
 
 if TYPE_CHECKING:

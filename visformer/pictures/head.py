@@ -13,11 +13,10 @@ from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, axis_labels, numbered, traced
 from visformer.pictures.block import is_normed
-from visformer.pictures.registry.options import Number
+from visformer.pictures.registry.options import SELECTED, Number
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.trace import Trace
 
 _LARGE = 20.0

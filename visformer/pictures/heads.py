@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.effects.head_effects import head_effects, pruning
-from visformer.analysis.effects.sentences import effect_sentences
+from visformer.analysis.effects.head_effects import effect_sentences, head_effects, pruning
 from visformer.analysis.known_heads import LABELS, LEAST, known_heads
 from visformer.errors import N_
 from visformer.i18n import Gettext
@@ -167,7 +166,7 @@ def labelled(model: Any, *_sentence: Any, to: Any = None) -> "pd.DataFrame":
 
 
 def _curves(setting: Setting) -> Any:
-    from visformer.pictures.charts.heads import pruning_curves
+    from visformer.pictures.charts.effects import pruning_curves
 
     _ = setting.gettext
     return pruning_curves(

@@ -11,10 +11,10 @@ from visformer.errors import N_
 from visformer.formulas import Floats
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
-from visformer.pictures.examples.worked import SLICED, Arrays, Worked, compute, differs
 from visformer.pictures.registry.options import Choice, Place
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.worked import SLICED, Arrays, Worked, compute, differs
 
 SYMBOL = {
     **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),
@@ -42,7 +42,7 @@ class View:
     Args:
         example: the worked example.
         inputs: the inputs as edited by the visitor.
-        at: the index on each axis in :data:`~visformer.pictures.examples.worked.SLICED`.
+        at: the index on each axis in :data:`~visformer.pictures.worked.SLICED`.
     """
 
     example: Worked
@@ -113,10 +113,9 @@ _COUNTED = ("token", "query", "key", "head")
 @cache
 def examples() -> dict[str, Worked]:
     """Return every worked example by name, in menu order; imported on first use, which keeps the list of pages fast."""
-    from visformer.pictures.examples import attention, norms, positions
+    from visformer.pictures import worked_examples
 
-    every = *positions.EXAMPLES, *attention.EXAMPLES, *norms.EXAMPLES, attention.ZERO_MASK
-    return {example.name: example for example in every}
+    return {example.name: example for example in worked_examples.EXAMPLES}
 
 
 def _count(axis: str) -> Callable[[Setting], int]:

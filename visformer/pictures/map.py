@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, Message
+from visformer.pictures.registry.options import SELECTED
 from visformer.pictures.registry.picture import Page, Picture
-from visformer.pictures.registry.places import SELECTED
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.blocks import StackBlocks
-from visformer.trace.predictions import likeliest
+from visformer.trace.tokens import likeliest
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
 """Globs over the tensors that the picture needs."""

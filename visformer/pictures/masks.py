@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, traced
-from visformer.pictures.registry.options import Choice, Number, Place
+from visformer.pictures.registry.options import HEAD, LAYER, STACK, STEP_HELP, Choice, Number, Place, decoder_first
 from visformer.pictures.registry.picture import Page, Picture, View
-from visformer.pictures.registry.places import HEAD, LAYER, STACK, STEP_HELP, decoder_first
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 

@@ -10,23 +10,27 @@ _FOLDER = Path(__file__).parent / "static"
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from \"(\.[\w./]+)\"\n", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?:/\*\*.*?\*/|// [^\n]*)\n", re.MULTILINE | re.DOTALL)
 _OTHER = re.compile(r"[^\x00-\x7f]")
-_EXPORT = re.compile(r"^export (?!default)(?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 
 
 @cache
-def script(host: str) -> str:
-    """Bundle a host's script and everything that it imports into one module, dependencies first.
+def script(run: str, **imported: str) -> str:
+    """Bundle one statement, and everything that it needs, into one module, dependencies first.
 
     Each file keeps its own scope, as modules do, so two files may use the same name.
 
     Args:
-        host: the host's entry file below static/, such as ``streamlit/views/attention.js``.
+        run: the statement, such as ``showPage(mountMap)``.
+        imported: each name that the statement uses, and the file below static/ that exports it.
 
     Returns:
         The module in ASCII: it is the same, with the same digest, in a page of any encoding.
     """
-    *dependencies, entry = _in_order(host, [])
-    bundle = "\n".join([*map(_scoped, dependencies), _linked(entry)])
+    files: list[str] = []
+    for name in imported.values():
+        files = files if name in files else _in_order(name, files)
+    taken = [f"const {{ {what} }} = {_variable(name)}" for what, name in imported.items()]
+    bundle = "\n".join([*map(_scoped, files), *taken, run])
     sent = re.sub(r"\n\s+", "\n", _COMMENT.sub("", bundle))  # without comments and indentation
     return _OTHER.sub(lambda match: json.dumps(match[0])[1:-1], sent)
 

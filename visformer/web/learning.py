@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from visformer.adapters.learning.moment import Moment, Sight
+from visformer.adapters.learning.recipe import Snapshot, TrainingInfo
 from visformer.errors import N_
-from visformer.pictures.style.theme import CURVES, RAMPS, visible
+from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.web.message import Numbers, write_message
 
@@ -53,8 +53,8 @@ class Shown:
     """
 
     title: str
-    sight: Sight
-    moments: Sequence[Moment]
+    sight: TrainingInfo
+    moments: Sequence[Snapshot]
     looks: Sequence[str]
     curves: tuple[str, str]
 
@@ -111,7 +111,7 @@ def pack_learning(
     return write_message("learning", header, numbers, to=to)
 
 
-def end_of(trainings: Sequence[Sequence[Moment]], first: int) -> int:
+def end_of(trainings: Sequence[Sequence[Snapshot]], first: int) -> int:
     """Return the index behind the last moment that fits into one message.
 
     Args:
@@ -124,7 +124,7 @@ def end_of(trainings: Sequence[Sequence[Moment]], first: int) -> int:
 
 def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
     moments, sight = shown.moments, shown.sight
-    told: dict[str, Any] = {
+    packed: dict[str, Any] = {
         "title": shown.title,
         "queries": [visible(token) for token in sight.queries],
         "keys": [visible(token) for token in sight.keys],
@@ -133,9 +133,9 @@ def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
         "moments": [[m.step, round(m.loss, 4), round(m.probed, 4), round(m.right, 3)] for m in moments],
     }
     if moments:
-        told |= {
+        packed |= {
             "shape": [*moments[0].patterns.shape[:2]],
             "scores": numbers.add(np.stack([m.scores for m in moments]).astype("<f4")),
             "patterns": numbers.add(np.stack([m.patterns for m in moments])),
         }
-    return told
+    return packed

@@ -1,7 +1,8 @@
-"""The explorer as a self-contained HTML page, with script, styles and numbers, for saved files and notebooks.
+"""Pictures as self-contained HTML pages, with script, styles and numbers, for saved files and notebooks.
 
-Numbers and tokens are the same bytes as in the app, in base64. The only text of a sentence in the markup is the title,
-which is escaped. The page's Content-Security-Policy forbids loading anything.
+They show the explorer, two linked ones, one at every checkpoint of a training, or the whole model. Numbers and tokens
+are the same bytes as in the app, in base64. The only text of a sentence in the markup is the title, which is escaped.
+The page's Content-Security-Policy forbids loading anything.
 """
 
 import base64
@@ -11,20 +12,33 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from visformer.errors import N_, TraceError
-from visformer.pictures.comparing.sides import Sides
-from visformer.pictures.style.theme import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme
+from visformer.adapters.checkpoints import model_of
+from visformer.errors import N_, BudgetError, TraceError
+from visformer.pictures.attention import History, step_of, told
+from visformer.pictures.sides import Sides
+from visformer.pictures.style import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme, visible
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, RESIDENT_BYTES, Focus, focus_from
-from visformer.web.map import pack_map
+from visformer.web.map import pack_map, predicted
+from visformer.web.message import write_message
 from visformer.web.pair import common, pack_pair, pack_rests
 from visformer.web.payload import pack, pack_rest
+from visformer.web.selection import Selection
 
 FRAME_HEIGHT = 720
 """Height of a notebook cell's iframe, in pixels."""
+
+_HISTORY_TEXT = {
+    "time": N_("Step of the training"),
+    "back": N_("The moment before (,)"),
+    "on": N_("The next moment (.)"),
+    "play": N_("Play through the training (Space)"),
+    "pause": N_("Pause (Space)"),
+    "predicted": N_("The next token at each place with its probability; below it, what else was likely"),
+}
 
 
 def page(
@@ -70,7 +84,9 @@ def page(
         note = f"<p>{escape(sentence.format(held=len(exact), all=n_heads, limit=limit / 1e6))}</p>\n"
     above = heading_of(trace) if heading else ""
     body = f'{above}{note}<div class="vf-host"></div>'
-    return document(title_of(trace), lang, body, messages, about=trace.about)
+    own = dict.fromkeys(("showPage", "focusPicture"), "saved/page.js")
+    code = script("showPage(mountAttention)\nfocusPicture()", **own, mountAttention="explorer/explorer.js")
+    return document(title_of(trace), lang, body, messages, code=code, about=trace.about)
 
 
 def pair_page(
@@ -106,9 +122,88 @@ def pair_page(
         "weights_a": first,
         "weights_b": second,
     }
-    style, title = stylesheet("explorer/pair.css"), " | ".join(sides.titles)
-    body = '<div class="vf-host"></div>'
-    return document(title, lang, body, messages, host="saved/pair.js", style=style, about=sides.first.about)
+    code, style = _code("mountPair", "explorer/pair.js"), stylesheet("explorer/pair.css")
+    title, body = " | ".join(sides.titles), '<div class="vf-host"></div>'
+    return document(title, lang, body, messages, code=code, style=style, about=sides.first.about)
+
+
+def history_page(
+    history: History,
+    *,
+    gettext: Callable[[str], str] = str,
+    lang: str = "en",
+    start: Mapping[str, Any] | None = None,
+    limit: int = limits.PAGE_BYTES,
+) -> str:
+    """Render the explorer at every checkpoint of a training as a standalone HTML page.
+
+    Args:
+        history: a sentence at each checkpoint.
+        gettext: translates the words on the page.
+        lang: the language of ``gettext``.
+        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`; None: the history's head.
+        limit: what the numbers of all checkpoints may take together, in bytes.
+
+    Returns:
+        HTML that loads nothing else.
+
+    Raises:
+        TraceError: no attention was recorded.
+        BudgetError: the numbers take more.
+    """
+    last = history.traces[-1]
+    require_attention(last)
+    stack, layer, head = history.head
+    start = start if start is not None else Selection(stack=stack, layer=layer, head=head).start()
+    checkpoints = [_checkpoint(history, at, gettext) for at in range(len(history.traces))]
+    words = {name: gettext(text) for name, text in _HISTORY_TEXT.items()}
+    messages: dict[str, bytes | None] = {"history": write_message("history", {"moments": checkpoints, "text": words})}
+    nbytes, focus = 0, focus_from(start)
+    for at, trace in enumerate(history.traces):
+        first = pack(trace, gettext=gettext, lang=lang, start=start, focus=focus)
+        rest = pack_rest(trace, focus=focus, wanted=held(trace, focus, limit)[0])
+        nbytes += len(first) + len(rest or b"")
+        if nbytes > limit:
+            raise BudgetError(
+                N_(
+                    "The attention at moments 0 to {moment} of {n} takes {size}, and a page holds at most {limit}: "
+                    "shorten the sentence."
+                ),
+                moment=at,
+                n=len(checkpoints),
+                size=limits.size(nbytes),
+                limit=limits.size(limit),
+            )
+        messages |= {f"moment-{at}": first, f"moment-{at}-rest": rest}
+    heading = heading_of(last, model_of(str(last.meta.get("model") or ""))[0])
+    body = f'{heading}<div class="vf-history"></div><div class="vf-host"></div>'
+    code, style = script("showHistory()", showHistory="saved/history.js"), stylesheet("saved/history.css")
+    source = str(last.meta.get("source") or title_of(last))
+    return document(source, lang, body, messages, code=code, style=style, about=last.about)
+
+
+def model_page(trace: Trace, *, lang: str = "en", heading: bool = True, **options: Any) -> str:
+    """Render the whole model, which plays, as a standalone HTML page.
+
+    Args:
+        trace: see :func:`visformer.web.map.pack_map`.
+        lang: the language of the page.
+        heading: whether to show the sentence and its target at the top.
+        options: further arguments of :func:`visformer.web.map.pack_map`.
+
+    Returns:
+        HTML that loads nothing else.
+
+    Raises:
+        TraceError: no attention was recorded.
+        BudgetError: there are more weights than can be shown at all.
+    """
+    require_attention(trace)
+    above = heading_of(trace) if heading else ""
+    messages: Mapping[str, bytes | None] = {"model": pack_map(trace, lang=lang, **options)}
+    code, style = _code("mountMap", "map/map.js"), stylesheet("map/map.css")
+    body = f'{above}<div class="vf-host"></div>'
+    return document(title_of(trace), lang, body, messages, code=code, style=style, about=trace.about)
 
 
 def held(trace: Trace, focus: Focus | None, limit: int) -> tuple[list[str], int]:
@@ -137,9 +232,14 @@ def frame(trace: Trace, **how: Any) -> str:
     return framed(trace, page(trace, limit=RESIDENT_BYTES, heading=False, **how))
 
 
-def model_frame(trace: Trace, **look: Any) -> str:
+def model_frame(trace: Trace, **options: Any) -> str:
     """Render :func:`model_page` as the output of a notebook cell."""
-    return framed(trace, model_page(trace, heading=False, **look))
+    return framed(trace, model_page(trace, heading=False, **options))
+
+
+def history_frame(history: History, **how: Any) -> str:
+    """Render :func:`history_page` as the output of a notebook cell."""
+    return framed(history.traces[-1], history_page(history, **how))
 
 
 def framed(trace: Trace, inside: str) -> str:
@@ -148,29 +248,6 @@ def framed(trace: Trace, inside: str) -> str:
         f'<iframe srcdoc="{escape(inside)}" style="width: 100%; height: {FRAME_HEIGHT}px; border: 0" '
         f'title="{escape(title_of(trace))}"></iframe>'
     )
-
-
-def model_page(trace: Trace, *, lang: str = "en", heading: bool = True, **look: Any) -> str:
-    """Render the whole model, which plays, as a standalone HTML page.
-
-    Args:
-        trace: see :func:`visformer.web.map.pack_map`.
-        lang: the language of the page.
-        heading: whether to show the sentence and its target at the top.
-        look: further arguments of :func:`visformer.web.map.pack_map`.
-
-    Returns:
-        HTML that loads nothing else.
-
-    Raises:
-        TraceError: no attention was recorded.
-        BudgetError: there are more weights than can be shown at all.
-    """
-    require_attention(trace)
-    above = heading_of(trace) if heading else ""
-    messages: Mapping[str, bytes | None] = {"model": pack_map(trace, lang=lang, **look)}
-    style, body = stylesheet("map/map.css"), f'{above}<div class="vf-host"></div>'
-    return document(title_of(trace), lang, body, messages, host="saved/map.js", style=style, about=trace.about)
 
 
 def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
@@ -183,6 +260,18 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
             for head, pattern in enumerate(layers[layer].value):
                 each = FLOAT_BYTES if layers[layer].name.endswith(".map") else CODE_BYTES
                 yield f"{stack.name}/{layer}/{head}", each * pattern.size
+
+
+def _checkpoint(history: History, at: int, gettext: Callable[[str], str]) -> dict[str, Any]:
+    trace = history.traces[at]
+    described = [step_of(history.figures, at, gettext), *told(history.figures[at], gettext)]
+    return {"title": title_of(trace), "said": " · ".join(described), "steps": _written(trace)}
+
+
+def _written(trace: Trace) -> list[dict[str, Any]]:
+    """Return what each row of a decoder predicts, with the token that does follow; [] without logits."""
+    steps, following = predicted(trace), trace.tokens.get("next", ())
+    return [{**step, "next": visible(token)} for step, token in zip(steps, following, strict=False)]
 
 
 def title_of(trace: Trace) -> str:
@@ -204,7 +293,7 @@ def document(
     body: str,
     messages: Mapping[str, bytes | None],
     *,
-    host: str = "saved/page.js",
+    code: str,
     style: str = "",
     about: str = "",
 ) -> str:
@@ -215,11 +304,11 @@ def document(
         lang: the language of the page.
         body: HTML.
         messages: the views' messages, by the element id under which the script looks them up.
-        host: the script, see :func:`visformer.web.bundle.script`.
+        code: a module, see :func:`visformer.web.bundle.script`.
         style: CSS in addition to that of the views and of every page.
         about: the model and the text that the numbers come from.
     """
-    code, style = script(host), stylesheet() + _style() + style
+    style = stylesheet() + _style() + style
     policy = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
     data = "\n".join(
         f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
@@ -244,6 +333,11 @@ def document(
 </html>
 """
     return page.encode("ascii", "xmlcharrefreplace").decode()  # the same in a page of any encoding
+
+
+def _code(mount: str, file: str) -> str:
+    """Return the module that draws a page's picture by the function of a file that mounts it."""
+    return script(f"showPage({mount})", showPage="saved/page.js", **{mount: file})
 
 
 def _hash(text: str) -> str:

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from visformer.analysis.partners import token_partners
+from visformer.analysis.comparing import token_partners
 from visformer.errors import N_, TraceError
 from visformer.panel import ticks
-from visformer.pictures.comparing.matching import matches
-from visformer.pictures.comparing.sides import Sides
-from visformer.pictures.style.theme import RAMPS
+from visformer.pictures.sides import Sides, matches
+from visformer.pictures.style import RAMPS
 from visformer.trace.stacks import STACKS, Stack
 from visformer.web.chunks import Focus
 from visformer.web.message import Numbers, write_message

@@ -9,7 +9,7 @@ import numpy as np
 
 from visformer.errors import N_, translated
 from visformer.panel import Labels, Panel
-from visformer.pictures.style.theme import CURVES, RAMPS, SYMBOLS, visible
+from visformer.pictures.style import CURVES, RAMPS, SYMBOLS, visible
 from visformer.web.message import Numbers, write_message
 
 _TEXT = {

@@ -28,8 +28,8 @@ if [*VIEWS] != (_drawn := [PurePosixPath(name).stem for name in imports("explore
     raise ImportError(f"explorer/views/index.js has the views {_drawn}, VIEWS {[*VIEWS]}: say how each is exported")
 
 COMBINED = ("one", "mean", "max")
-ROWS = ("both", "input", "prediction")
-"""What names a row of a decoder: the token that it reads as input, the one that it predicts, or both."""
+ROWS = ("input", "prediction", "both")
+"""What names a row of a decoder: the token that is its input, the one that it predicts, or both."""
 
 _PLACES = ("layer", "head", "query", "key")
 _FLAGS = ("merging", "hiding", "renormalising")
@@ -72,7 +72,7 @@ class Selection:
     merging: bool = False
     hiding: bool = False
     renormalising: bool = False
-    rows: str = "both"
+    rows: str = ROWS[0]
     heads: str = ""
     cells: str = ""
 

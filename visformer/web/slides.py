@@ -7,14 +7,14 @@ from html import escape
 from typing import Literal
 
 from visformer.errors import N_
-from visformer.web.bundle import stylesheet
+from visformer.web.bundle import script, stylesheet
 from visformer.web.page import document
 
 Gettext = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Part:
+class SlidePicture:
     """A picture of a step.
 
     Args:
@@ -51,7 +51,7 @@ class Slide:
     title: str
     say: str
     tried: str
-    parts: tuple[Part, ...]
+    parts: tuple[SlidePicture, ...]
     hints: tuple[str, ...] = ()
     answer: str = ""
     code: str = ""
@@ -66,7 +66,8 @@ def slides(title: str, shown: Sequence[Slide], *, gettext: Gettext = str, lang: 
     body = f"""<nav aria-label="{label}"><h1>{escape(title)}</h1>
 <ol>{contents}</ol></nav>
 <main>{sections}</main>"""
-    return document(title, lang, body, messages, host="saved/lesson.js", style=_STYLE + stylesheet("map/map.css"))
+    code, style = script("showLesson()", showLesson="saved/lesson.js"), _STYLE + stylesheet("map/map.css")
+    return document(title, lang, body, messages, code=code, style=style)
 
 
 def _section(slide: Slide, number: int, count: int, messages: dict[str, bytes], gettext: Gettext) -> str:
@@ -91,14 +92,14 @@ def _section(slide: Slide, number: int, count: int, messages: dict[str, bytes], 
 
 def _folded(slide: Slide, gettext: Gettext) -> str:
     """The hints and the answer, closed."""
-    told = [(gettext(N_("Hint {n}")).format(n=n), f"<p>{escape(hint)}</p>") for n, hint in enumerate(slide.hints, 1)]
+    details = [(gettext(N_("Hint {n}")).format(n=n), f"<p>{escape(hint)}</p>") for n, hint in enumerate(slide.hints, 1)]
     if slide.answer:
         code = f"<pre>{escape(slide.code)}</pre>" if slide.code else ""
-        told.append((gettext(N_("Answer")), f"<p>{escape(slide.answer)}</p>{code}"))
-    return "".join(f"<details><summary>{escape(name)}</summary>{text}</details>" for name, text in told)
+        details.append((gettext(N_("Answer")), f"<p>{escape(slide.answer)}</p>{code}"))
+    return "".join(f"<details><summary>{escape(name)}</summary>{text}</details>" for name, text in details)
 
 
-def _part(part: Part, name: str, messages: dict[str, bytes]) -> str:
+def _part(part: SlidePicture, name: str, messages: dict[str, bytes]) -> str:
     title = f"<h3>{escape(part.title)}</h3>" if part.title else ""
     if part.kind == "table":
         heads, *rows = ([escape(cell) for cell in row] for row in part.table)

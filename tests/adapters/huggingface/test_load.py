@@ -18,7 +18,7 @@ from transformers import AutoModel, AutoTokenizer, M2M100Tokenizer, PreTrainedTo
 import visformer as vf
 from tests.adapters.huggingface.hub import IS_OLD, tiny_module, tokenizer
 from tests.adapters.huggingface.local_hub import LocalHub
-from visformer.adapters.huggingface.fetch import fetch
+from visformer.adapters.huggingface.files import fetch
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.load import nbytes_of
 from visformer.app.serving.workers import Workers
@@ -177,7 +177,7 @@ def test_different_tokens_that_look_alike_keep_the_marks_of_their_spaces(byte_le
     assert model.tokenize("the cat the") == ("the", "cat", "␣the")
     assert model.trace("the cat", " the").tokens["tgt"] == ("the", "cat", "␣the")
     spaced, bare = (byte_level.encode_plain(text)[0] for text in (" the", "the"))
-    assert model._speaker._apart([spaced, bare, spaced]) == ["␣the", "the", "␣the"]
+    assert model._generator._apart([spaced, bare, spaced]) == ["␣the", "the", "␣the"]
 
 
 @pytest.mark.parametrize("text", [*SENTENCES, "مرحبا بالعالم", "👩‍👩‍👧 naïve — «quoted»", "1\t2\n3"])

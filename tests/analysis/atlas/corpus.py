@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from visformer.analysis.atlas.records import Record
+from visformer.analysis.atlas.data import Record
 from visformer.analysis.atlas.reducer import Reducer
 from visformer.trace import Trace
 

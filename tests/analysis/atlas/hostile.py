@@ -10,8 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tests.analysis.atlas.test_file import changed, column, tables, zipped
-from visformer.analysis.atlas.parts import KEY
-from visformer.analysis.atlas.schemas import EFFECTS, KEYS, PLACE, TABLES
+from visformer.analysis.atlas.parts import EFFECTS, KEY, KEYS, PLACE, TABLES
 from visformer.system import limits
 
 NUMBERS = (float("nan"), float("inf"), -float("inf"), 1e307, -1e307, 1e9, -1e9, 5e-324, -1.0, None)

@@ -16,10 +16,10 @@ from tests.analysis.atlas.planted import INDUCTION, PREVIOUS, PUNCTUATION, plant
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
 from visformer.adapters.load import wrap
 from visformer.analysis import head_effects, mean_head_scores
-from visformer.analysis.atlas import MEASURES, Atlas, Data, build, histogram, schemas
+from visformer.analysis.atlas import MEASURES, Atlas, Data, build, histogram, parts
 from visformer.analysis.atlas.data import Columns
-from visformer.analysis.atlas.effects import effects_table
 from visformer.analysis.atlas.parts import fingerprint
+from visformer.analysis.atlas.run import effects_table
 from visformer.analysis.heads import SCORES
 from visformer.cli import main
 from visformer.errors import DataError, VisformerError
@@ -185,7 +185,7 @@ def test_another_model_other_data_another_schema_and_other_shards_are_refused(da
     refused("of 8 rows a shard, this would have 5", out, tiny_gpt(), data, shard=5)
     Path(data).write_text(Path(data).read_text().replace("went", "go"))
     refused("00000.parquet is of other data than rows 1 to 8", out, tiny_gpt(), data, shard=8)
-    monkeypatch.setattr(schemas, "VERSION", 3)
+    monkeypatch.setattr(parts, "SCHEMA", 3)
     refused("of the schema 2, this is 3", out, tiny_gpt(), data, shard=8)
     (out / "histograms.parquet").unlink()  # as in an atlas of an earlier version
     with pytest.raises(DataError, match=r"heads.parquet is of the schema 2, this is 3: make the atlas again"):

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from visformer.analysis.atlas.data import FORMATS, Columns, Data
-from visformer.analysis.atlas.records import Broken, Record, digest
+from visformer.analysis.atlas.data import FORMATS, Broken, Columns, Data, Record, digest
 from visformer.errors import DataError
 
 TEXTS = ("I went to school.", '他说："好", 再见。', "a\u2028b", "é")

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.atlas.corpus import SHAPE, corpus, reduced
-from visformer.analysis.atlas.examples import EXAMPLES
+from visformer.analysis.atlas.data import Record
 from visformer.analysis.atlas.measures import edges, histograms, measured, names
-from visformer.analysis.atlas.records import Record
-from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer
-from visformer.analysis.atlas.schemas import FIELDS
+from visformer.analysis.atlas.reducer import EXAMPLES, FIELDS, OFFSETS, POSITIONS, Reducer
 from visformer.analysis.heads import mean_head_scores
 from visformer.errors import TraceError
 from visformer.trace import Trace
@@ -189,7 +187,7 @@ def test_any_split_and_any_order_of_merging_give_the_same(order, cuts, random):
 
 
 def test_more_examples_than_are_kept_are_merged_as_if_all_had_been_kept(monkeypatch):
-    monkeypatch.setattr("visformer.analysis.atlas.examples.EXAMPLES", 3)
+    monkeypatch.setattr("visformer.analysis.atlas.reducer.EXAMPLES", 3)
     parts = [reduced(range(i, 24, 4)) for i in range(4)]
     for part in (parts[2], parts[0], parts[3]):
         parts[1].merge(part)

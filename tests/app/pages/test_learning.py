@@ -9,7 +9,7 @@ import pytest
 from benchmarks.messages import read_message
 from tests.app.support import PAGES, address_of, button, call, captions, noted, open_page, picture_components
 from tests.waiting import until
-from visformer.adapters.bundled import folder_of
+from visformer.adapters.checkpoints import folder_of
 from visformer.adapters.learning.recipe import Recipe
 from visformer.app.presentation import following
 from visformer.app.serving import trainings, workbench

@@ -7,9 +7,9 @@ import pytest
 from benchmarks.messages import read_message
 from tests.app.support import address_of, ignored, open_page
 from visformer.app.widgets import component
-from visformer.web.places import cell as cells
-from visformer.web.places.cell import cell
-from visformer.web.places.message import pack_place
+from visformer.web import places
+from visformer.web.map import pack_place
+from visformer.web.places import cell
 
 CELL = "decoder.2.cross_attn.3.2.4"
 PAGES = {"attention": "see/attention", "head": "understand/head", "block": "understand/block"}
@@ -54,7 +54,7 @@ def test_an_invalid_place_is_reported_and_the_whole_is_shown(new_app, drawn, zoo
 
 def test_only_a_cell_has_queries_and_keys_computed(new_app, drawn, monkeypatch):
     made = []
-    monkeypatch.setattr(cells, "cell", lambda trace, *place: made.append((trace, place)) or cell(trace, *place))
+    monkeypatch.setattr(places, "cell", lambda trace, *place: made.append((trace, place)) or cell(trace, *place))
     new_app(page="see/map", zoom=CELL.rsplit(".", 2)[0])
     assert not made
     new_app(page="see/map", zoom=CELL)

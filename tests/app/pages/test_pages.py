@@ -40,7 +40,7 @@ from visformer.app.edits import editing
 from visformer.app.serving import capacity
 from visformer.app.serving.workbench import Workbench, workbench
 from visformer.app.session import boxes
-from visformer.pictures.examples.claims import claims_of
+from visformer.pictures.claims import claims_of
 from visformer.pictures.lab import examples
 from visformer.pictures.registry.picture import pages
 from visformer.web.panels import Click
@@ -48,7 +48,7 @@ from visformer.web.panels import Click
 AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "research/heads", "research/compare"]
 """Pages whose first view has no controls outside the browser, or a slider that ends at its default."""
 
-_FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/examples", "web/pa", "export/tables.py")
+_FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/worked", "web/pa", "export/tables.py")
 COMPUTING = tuple(str(Path(vf.__file__).parent / each) for each in _FILES)
 """Files whose functions take time that grows with what they are given."""
 

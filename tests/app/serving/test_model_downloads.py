@@ -17,8 +17,7 @@ from tests.app.serving.support import cannot_start
 from tests.app.support import button, captions, texts
 from tests.waiting import until
 from visformer.adapters.huggingface import files
-from visformer.adapters.huggingface.fetch import BROKE_OFF
-from visformer.adapters.huggingface.files import Files, helpful, require_room
+from visformer.adapters.huggingface.files import BROKE_OFF, Files, helpful, require_room
 from visformer.app.serving import model_downloads, models, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError

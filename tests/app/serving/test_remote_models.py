@@ -17,7 +17,8 @@ from visformer.app.serving import remote_models, workbench
 from visformer.app.serving.remote_models import LongWork, RemoteModel
 from visformer.app.session.url_state import State
 from visformer.errors import BudgetError, TextError
-from visformer.export.formats import FORMATS, Options, file_of
+from visformer.export.drawables import Options
+from visformer.export.formats import FORMATS, file_of
 from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.registry.setting import Source
@@ -159,7 +160,7 @@ def test_the_process_makes_the_same_files(process):
     options = Options(place={"stack": "encoder.self_attn", "layer": 0, "head": 0}, lang="zh")
     for kind, content in (("trace", trace), ("figure", waves), ("panels", matrix)):
         for item in FORMATS:
-            make = partial(file_of, item.name, kind, content, options)
+            make = partial(file_of, item.name, content, options)
             if kind in item.offers and item.name == "HTML":  # the page names its Trace at random
                 assert b"<html" in process.run(make), kind
             elif kind in item.offers and item.name != "PNG":

@@ -95,14 +95,14 @@ def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(ne
     app = new_app(page="understand/head")
     assert [one.proto.popover.label for one in app.get("popover")].count("Export") == 1
     assert open_export(app) == formats("panels")
-    (names,) = {tuple(panel.name for panel in one_by_one(shown)) for _, kind, shown, _ in made}
+    (names,) = {tuple(panel.name for panel in one_by_one(shown)) for _, shown, _ in made}
     assert {"q", "k", "pattern", "v", "heads"} <= {*names}, "those of both columns"
     assert open_export(new_app(page="understand/decoding")) == [*formats("figure"), *formats("panels")]
 
 
 def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
     drawn, names = [], []
-    monkeypatch.setattr(downloads, "file_of", lambda name, kind, what, how: drawn.append(how.view))
+    monkeypatch.setattr(downloads, "file_of", lambda name, shown, how: drawn.append(how.view))
 
     def made(make, *, place, **_):
         return make() or b"" if place == "attention" else b""  # not the history, which takes seconds

@@ -11,9 +11,9 @@ import pytest
 
 from visformer.analysis import METHODS
 from visformer.app.widgets.formula_box import coloured, excerpt, place_of
-from visformer.pictures.examples.worked import compute
 from visformer.pictures.lab import SYMBOL, examples
-from visformer.pictures.style.theme import SYMBOLS
+from visformer.pictures.style import SYMBOLS
+from visformer.pictures.worked import compute
 
 PAGES = sorted((Path(__file__).parents[3] / "pages").glob("*/*.py"))
 

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 from visformer.app.session.markdown import plain
 from visformer.app.widgets import url_widgets
-from visformer.pictures.registry.options import Choice
-from visformer.pictures.registry.places import STACK
+from visformer.pictures.registry.options import STACK, Choice
 from visformer.pictures.registry.setting import Setting, Source
 
 

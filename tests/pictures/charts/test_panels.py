@@ -12,7 +12,7 @@ from visformer.errors import ConfigError, MissingTensor, TraceError
 from visformer.model.decoding import Beam, Candidate
 from visformer.pictures import positions
 from visformer.pictures.charts.decoding import best_path
-from visformer.pictures.style.numbers import probability
+from visformer.pictures.style import probability
 
 
 def test_a_heatmap_has_values_scale_and_labels_of_its_panel():

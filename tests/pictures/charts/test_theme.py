@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from visformer.pictures.style.theme import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
+from visformer.pictures.style import BACKGROUND, LINE, PRIMARY, SEQUENTIAL, SURFACE, TEXT, visible
 
 
 def test_invisible_characters_are_shown_as_symbols_or_code_points():

@@ -1,7 +1,7 @@
 """What every head does over a whole corpus: small sums that are added up text by text and merged in any order."""
 
+from visformer.analysis.atlas.archive import bundled_names, pack
 from visformer.analysis.atlas.data import Columns, Data
-from visformer.analysis.atlas.file import bundled_names, pack
 from visformer.analysis.atlas.likeness import difference, distances, histogram, similar_heads
 from visformer.analysis.atlas.measures import MEASURES, Measure, edges
 from visformer.analysis.atlas.roles import ROLES, interval, roles, values, with_token

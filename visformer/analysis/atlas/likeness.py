@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.atlas.measures import MEASURES, edges
+from visformer.analysis.atlas.parts import COUNTS
 from visformer.analysis.atlas.reducer import OFFSETS
 from visformer.analysis.atlas.roles import interval, values
-from visformer.analysis.atlas.schemas import COUNTS
 from visformer.errors import N_, DataError
 
 if TYPE_CHECKING:

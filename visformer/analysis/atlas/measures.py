@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.atlas.records import Record
+from visformer.analysis.atlas.data import Record
 from visformer.analysis.heads import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, SCORES, row_totals, separators
 from visformer.trace import Trace, TracedTensor
 

@@ -1,27 +1,106 @@
-"""A part of an atlas: the sums of one shard of the data, and the Parquet file that holds them.
+"""The Parquet files of an atlas: their columns, the part of one shard, and the folder that holds them.
 
-One row a head; docs/scale.md describes the columns. The metadata say which model, data and version it is of.
+A part has the sums of one shard, one row a head; docs/scale.md describes the columns. The metadata say which model,
+data and version it is of. In the folder are shards/00000.parquet and so on, written whole or not at all, and the tables
+beside them.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visformer.analysis.atlas import schemas
-from visformer.analysis.atlas.examples import Example
-from visformer.analysis.atlas.records import Broken, Record, Row, digest
-from visformer.analysis.atlas.reducer import Reducer, Sums, Text
-from visformer.analysis.atlas.schemas import FIELDS, part_schema
+from visformer.analysis.atlas.data import Broken, Record, Row, digest
+from visformer.analysis.atlas.measures import BINS, MEASURES
+from visformer.analysis.atlas.reducer import FIELDS, Example, Reducer, Sums, Text
 from visformer.errors import N_, DataError, VisformerError
+from visformer.system.files import write_whole
 
-if TYPE_CHECKING:  # torch; pyarrow, which takes long
+if TYPE_CHECKING:  # takes long; torch; pyarrow, which takes long
     import pyarrow
 
     from visformer.adapters.base import TracedModel
+
+
+SCHEMA = 2
+"""The version of the files: goes up with every change of the columns or of what they mean."""
+
+_PLACE = {"stack": "string", "layer": "int32", "head": "int32"}
+PLACE = tuple(_PLACE)
+"""The columns that name a head."""
+
+_CELL = {
+    "strength": "float64", "number": "int64", "query": "int32", "key": "int32", "weight": "float64",
+    "query_token": "string", "key_token": "string", "file": "string", "line": "int64", "text": "string",
+    "target": "string", "pair": "string",
+}  # fmt: skip
+_STATISTICS = {
+    f"{measure.name}{ending}": kind
+    for measure in MEASURES
+    for ending, kind in (("", "float64"), ("_sd", "float64"), ("_rows", "int64"), ("_texts", "int64"))
+}
+COUNTS = tuple(f"bin_{i}" for i in range(BINS))
+"""The columns of a histogram."""
+
+_TABLES = {
+    "heads": {**_PLACE, "texts": "int64", **_STATISTICS},
+    "histograms": {**_PLACE, "statistic": "string", "mean": "float64", **dict.fromkeys(COUNTS, "int64")},
+    "offsets": {**_PLACE, "offset": "int32", "weight": "float64", "cells": "int64"},
+    "positions": {**_PLACE, "position": "int32", "entropy": "float64", "rows": "int64"},
+    "examples": {**_PLACE, "rank": "int32", **_CELL},
+    "broken": {"file": "string", "line": "int64", "reason": "string"},
+}
+
+TABLES = tuple(_TABLES)
+"""The tables of every atlas."""
+
+KEYS = {
+    "heads": PLACE, "histograms": (*PLACE, "statistic"), "offsets": (*PLACE, "offset"),
+    "positions": (*PLACE, "position"), "examples": (*PLACE, "rank"), "effects": PLACE,
+}  # fmt: skip
+"""What no two rows of a table have in common."""
+
+EFFECTS = "effects"
+"""The table of those whose heads were silenced."""
+
+_TABLES[EFFECTS] = {
+    "stack": "large_string", "layer": "int64", "head": "int64", "effect": "float64", "low": "float64",
+    "high": "float64", "n": "int64",
+}  # fmt: skip
+
+
+def table_schema(name: str) -> "pyarrow.Schema":
+    """Return the columns of a table."""
+    import pyarrow as pa
+
+    return pa.schema([(column, pa.type_for_alias(kind)) for column, kind in _TABLES[name].items()])
+
+
+def part_schema() -> "pyarrow.Schema":
+    """Return the columns of a part: one row a head."""
+    import pyarrow as pa
+
+    place, cell = ([(name, pa.type_for_alias(kind)) for name, kind in each.items()] for each in (_PLACE, _CELL))
+    sums = [(f"{measure.name}_{field}", pa.float64()) for measure in MEASURES for field in FIELDS]
+    bins = [(f"{measure.name}_bins", pa.list_(pa.int64())) for measure in MEASURES]
+    many = [(name, pa.list_(pa.float64())) for name in _MANY]
+    return pa.schema([*place, ("texts", pa.int64()), *sums, *bins, *many, ("examples", pa.list_(pa.struct(cell)))])
+
+
+def effect_schema() -> "pyarrow.Schema":
+    """Return the columns of a text on which heads were silenced: one row a head."""
+    import pyarrow as pa
+
+    numbers = {"number": "int64", **_PLACE, "rise": "float64", "tokens": "int64"}
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in numbers.items()])
+
+
+_MANY = ("offset_weight", "offset_cells", "position_entropy", "position_rows")
+
 
 KEY = b"visformer_atlas"
 """The metadata's key in a Parquet file."""
@@ -227,12 +306,12 @@ def require_version(name: str, said: dict[str, Any]) -> None:
     Raises:
         DataError: it is of another schema.
     """
-    if said.get("schema") != schemas.VERSION:
+    if said.get("schema") != SCHEMA:
         raise DataError(
             N_("{table} is of the schema {theirs}, this is {ours}: make the atlas again with this version."),
             table=name,
             theirs=str(said.get("schema"))[:20],
-            ours=schemas.VERSION,
+            ours=SCHEMA,
         )
 
 
@@ -264,3 +343,111 @@ def _sums(stack: str, rows: Sequence[dict[str, Any]]) -> Sums:
 def _example(cell: dict[str, Any]) -> Example:
     record = Record(*(cell.pop(name) for name in ("file", "line", "text", "target", "pair")))
     return Example(**cell, record=record)
+
+
+_WHAT = {
+    "schema": N_("of the schema {theirs}, this is {ours}"),
+    "fingerprint": N_("of another model ({model})"),
+    "shard": N_("of {theirs} rows a shard, this would have {ours}"),
+}
+"""What tells two atlases apart: nothing is merged or overwritten where it differs."""
+
+
+class Store:
+    """Shards and tables in a folder, of one model and one corpus.
+
+    Args:
+        folder: is made when the first shard is written.
+        about: what the atlas is of.
+
+    Raises:
+        DataError: the folder holds another atlas.
+    """
+
+    def __init__(self, folder: Path, about: About) -> None:
+        self.folder, self.about = folder, about
+        for path in (*sorted(folder.glob("*.parquet")), *sorted((folder / "shards").glob("*.parquet"))[:1]):
+            self._require_ours(path, about_of(_schema(path).metadata))
+
+    def holds(self, task: Task) -> bool:
+        """Whether the part of a task is there already.
+
+        Raises:
+            DataError: it is of another model, another version or other data.
+        """
+        path = self.folder / task.name
+        if not path.exists():
+            return False
+        said = about_of(_schema(path).metadata)
+        self._require_ours(path, said)
+        if said is None or said.get("digest") != task.digest:
+            first, last = task.first + 1, task.first + len(task.rows)
+            raise _other(path, DataError(N_("of other data than rows {first} to {last}"), first=first, last=last))
+        return True
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a part."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+
+    def read(self, name: str) -> "pyarrow.Table":
+        """Read a part.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        return read_table(self.folder / name)
+
+    def write_table(self, name: str, table: "pyarrow.Table") -> None:
+        """Write a table of the whole corpus."""
+        write_whole(self.folder / f"{name}.parquet", to_parquet(table, asdict(self.about)))
+
+    def _require_ours(self, path: Path, said: dict[str, Any] | None) -> None:
+        if said is None:
+            raise _other(path, DataError(N_("no part of an atlas")))
+        ours = asdict(self.about)
+        for name, what in _WHAT.items():
+            if said.get(name) != ours[name]:
+                values = {"theirs": said.get(name), "ours": ours[name], "model": said.get("model")}
+                raise _other(path, DataError(what, **values))
+
+
+def _other(path: Path, what: DataError) -> DataError:
+    return DataError(
+        N_("{path} is {what}: choose another folder with --out, or delete this one. Nothing was overwritten."),
+        path=path,
+        what=what,
+    )
+
+
+def _schema(path: Path) -> "pyarrow.Schema":
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return parquet.read_schema(path)
+    except ArrowException as error:
+        raise _damaged(path, error) from error
+
+
+def read_table(path: Path) -> "pyarrow.Table":
+    """Read a Parquet file of an atlas.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    from pyarrow import ArrowException, parquet
+
+    try:
+        table = parquet.read_table(path)
+    except ArrowException as error:
+        raise _damaged(path, error) from error
+    if (said := about_of(table.schema.metadata)) is None:
+        raise DataError(N_("{path} is no part of an atlas."), path=path)
+    require_version(str(path), said)
+    return table
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    reason = str(error).split("\n")[0]
+    return DataError(N_("{path} is damaged ({reason}): delete it, and repeat the command."), path=path, reason=reason)

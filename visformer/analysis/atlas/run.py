@@ -1,29 +1,46 @@
-"""Building an atlas: shards of the data go through the model, each once; then all parts are merged in order."""
+"""Building an atlas: shards of the data go through the model, each once; then all parts are merged in order.
+
+What silencing each head does to one text is a part of its own, so that texts are added up like all others.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from visformer.analysis.atlas import schemas
-from visformer.analysis.atlas.data import Data
-from visformer.analysis.atlas.effects import effects_table, silence
-from visformer.analysis.atlas.parts import About, Task, fingerprint, measure, read_part
-from visformer.analysis.atlas.records import Broken, Row
+import numpy as np
+
+from visformer.analysis.atlas import parts
+from visformer.analysis.atlas.data import Broken, Data, Record, Row
+from visformer.analysis.atlas.parts import (
+    PLACE,
+    About,
+    Store,
+    Task,
+    effect_schema,
+    fingerprint,
+    measure,
+    read_part,
+    table_schema,
+    to_parquet,
+)
 from visformer.analysis.atlas.reducer import Reducer
-from visformer.analysis.atlas.store import Store
 from visformer.analysis.atlas.tables import Atlas, tables
 from visformer.errors import N_, DataError, VisformerError
 from visformer.system.arguments import require_whole
 from visformer.system.version import VERSION
 
-if TYPE_CHECKING:  # torch
+if TYPE_CHECKING:  # torch; pyarrow, which takes long; torch
+    import pyarrow
+
     from visformer.adapters.base import TracedModel
+
 
 SHARD = 1000
 """Rows of the data in a shard."""
 
-EFFECTS = 200
+MOST_EFFECTS = 200
 """Most sentences on which heads are silenced."""
 
 Progress = Callable[[int, bool], object]
@@ -93,7 +110,7 @@ def build(
     if limit is not None:
         require_whole("limit", limit)
     _require_fitting(model, data, effects)
-    about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION, schemas.VERSION)
+    about = About(model.info.name, model.info.kind, fingerprint(model), data.source, shard, VERSION, parts.SCHEMA)
     store = Store(Path(out), about)
     first: list[Row] = []  # on which heads are silenced
     shards: list[str] = []
@@ -119,7 +136,7 @@ def build(
     for name, table in tables(merged, broken).items():
         store.write_table(name, table)
     if effects:
-        store.write_table(schemas.EFFECTS, effects_table(store.read(name) for name in texts))
+        store.write_table(parts.EFFECTS, effects_table(store.read(name) for name in texts))
     return Atlas.read(out)
 
 
@@ -129,8 +146,8 @@ def _require_fitting(model: "TracedModel", data: Data, effects: int) -> None:
         raise VisformerError(
             N_("{name} predicts no next token: effects of silenced heads need a model that does."), name=model.info.name
         )
-    if effects > EFFECTS:
-        raise VisformerError(N_("effects={given} is more than {most} texts."), given=effects, most=EFFECTS)
+    if effects > MOST_EFFECTS:
+        raise VisformerError(N_("effects={given} is more than {most} texts."), given=effects, most=MOST_EFFECTS)
     if encoder and data.columns.target is not None:
         raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=model.info.name)
     if not encoder and data.columns.pair is not None:
@@ -160,3 +177,61 @@ def _merged(store: Store, shards: Iterable[str], strict: bool) -> tuple[Reducer,
             raise DataError(N_("No row of {source} can be used: {why}"), source=source, why=broken[0].error())
         raise DataError(N_("{source} holds no text."), source=source)
     return merged, broken
+
+
+def silence(model: "TracedModel", task: Task, about: About) -> bytes:
+    """Silence each head on the text of a task, and return the Parquet file of its part: one row a head.
+
+    A text that the model cannot take, or that has no token to predict, has no rows.
+
+    Raises:
+        VisformerError: the model cannot do this at all.
+    """
+    import pyarrow as pa
+
+    rows = [row for record in task.rows if isinstance(record, Record) for row in _rises(model, record)]
+    table = pa.Table.from_pylist([{"number": task.first, **row} for row in rows], schema=effect_schema())
+    return to_parquet(table, {**asdict(about), "digest": task.digest})
+
+
+def _rises(model: "TracedModel", record: Record) -> list[dict[str, Any]]:
+    from visformer.analysis.effects.head_effects import rises_by_head
+
+    if model.info.kind == "decoder" and record.target is None and len(model.tokenize(record.text)) < 2:
+        return []
+    try:
+        heads, rises, tokens = rises_by_head(
+            model, [record.text if record.target is None else (record.text, record.target)]
+        )
+    except VisformerError as error:
+        if type(error) is VisformerError:  # not about this text
+            raise
+        return []
+    return [
+        {**dict(zip(PLACE, head, strict=True)), "rise": rise, "tokens": int(tokens[0])}
+        for head, rise in zip(heads, rises[0].tolist(), strict=True)
+    ]
+
+
+def effects_table(silenced: "Iterable[pyarrow.Table]") -> "pyarrow.Table":
+    """Merge parts that :func:`silence` wrote, in any order.
+
+    Returns:
+        The columns of :func:`visformer.analysis.head_effects`.
+
+    Raises:
+        DataError: none of them has a text.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    from visformer.analysis.effects.head_effects import tabulated
+
+    found = pd.concat([part.to_pandas() for part in silenced]).sort_values("number", kind="stable")
+    if not len(found):
+        raise DataError(N_("Heads cannot be silenced on any of the first texts: ask for more with --effects."))
+    heads = [*found[[*PLACE]].drop_duplicates().itertuples(index=False, name=None)]
+    texts = found.drop_duplicates("number")
+    rises = found["rise"].to_numpy().reshape(len(texts), len(heads))
+    table = tabulated(heads, rises, texts["tokens"].to_numpy(np.float64))
+    return pa.Table.from_pandas(table, schema=table_schema(parts.EFFECTS), preserve_index=False)

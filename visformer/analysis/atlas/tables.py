@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visformer.analysis.atlas.file import NAME, bundled_file, bundled_names, unpack
+from visformer.analysis.atlas.archive import NAME, bundled_file, bundled_names, unpack
+from visformer.analysis.atlas.data import Broken
 from visformer.analysis.atlas.measures import MEASURES
-from visformer.analysis.atlas.parts import about_of, plain
-from visformer.analysis.atlas.records import Broken
-from visformer.analysis.atlas.reducer import OFFSETS, POSITIONS, Reducer, Sums
-from visformer.analysis.atlas.schemas import COUNTS, EFFECTS, FIELDS, TABLES, table_schema
-from visformer.analysis.atlas.store import read_table
+from visformer.analysis.atlas.parts import COUNTS, EFFECTS, TABLES, about_of, plain, read_table, table_schema
+from visformer.analysis.atlas.reducer import FIELDS, OFFSETS, POSITIONS, Reducer, Sums
 from visformer.errors import N_, DataError
 
 if TYPE_CHECKING:  # pandas and pyarrow, which take long

@@ -1,17 +1,15 @@
-"""Heads ranked by what the model loses without them, over many sentences.
-
-Michel et al. 2019, "Are Sixteen Heads Really Better than One?", sections 3 (one head at a time) and 4.1 (the
-estimate by the gradient of a gate). Voita et al. 2019 prune with gates that are trained; these here are not.
-"""
+"""Heads ranked by what the model loses without them, over many sentences, and the lists of these sentences."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from visformer.analysis.effects.weight_effects import _require_choice
-from visformer.errors import N_, VisformerError
+from visformer.analysis.effects.weight_effects import require_choice
+from visformer.analysis.needs import Floats
+from visformer.errors import N_, TextError, VisformerError
 from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Edit
 
-Floats = NDArray[np.float64]
+
 Progress = Callable[[int, int], None]
 Method = Literal["zero", "mean", "gradient"]
 
@@ -78,7 +76,7 @@ def head_effects(
         VisformerError: the model predicts no next token, there is no sentence, or a setting is out of range.
         EditError: the model does not let its heads be changed.
     """
-    _require_choice("method", method, ("zero", "mean", "gradient"))
+    require_choice("method", method, ("zero", "mean", "gradient"))
     require_whole("seed", seed, least=0)
     if not 0 < level < 1:
         raise VisformerError(N_("level={value!r} must be above 0 and below 1."), value=level)
@@ -334,3 +332,69 @@ def _interval(sums: Floats, tokens: Floats, *, level: float, seed: int) -> tuple
     means = (times @ sums) / (times @ tokens)[:, None]
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
+
+
+Sentences = Sequence[str | tuple[str, str]]
+"""Texts, or pairs (source, target)."""
+
+_PAIRS = "en-zh"
+
+
+def effect_sentences(model: str = _PAIRS) -> Sentences:
+    """Return the bundled list: 50 everyday sentences, which the bundled models were not trained on.
+
+    Args:
+        model: the name of a model. "en-zh" gets pairs with a Chinese translation by hand; any other the English alone,
+            of which an encoder-decoder is judged on its own output.
+
+    Returns:
+        Texts, or pairs (source, target), for :func:`visformer.analysis.head_effects`.
+    """
+    pairs = _bundled()
+    return pairs if model == _PAIRS else tuple(source for source, _ in pairs)
+
+
+def parse_sentences(text: str) -> Sentences:
+    """Parse a list: a sentence a line, or a source and its target separated by a tab; empty lines are left out.
+
+    Args:
+        text: the whole list, such as the content of a file.
+
+    Returns:
+        Texts, and pairs (source, target), for :func:`visformer.analysis.head_effects`.
+
+    Raises:
+        TextError: a line has an empty side or a third column; the message has its number, from 1. Or there is no line.
+    """
+    return tuple(sentence for _, sentence in numbered_sentences(text))
+
+
+def numbered_sentences(text: str) -> list[tuple[int, str | tuple[str, str]]]:
+    """Parse a list as :func:`parse_sentences` does, and return each sentence behind the number of its line, from 1.
+
+    Raises:
+        TextError: as for :func:`parse_sentences`.
+    """
+    found: list[tuple[int, str | tuple[str, str]]] = []
+    for line, row in enumerate(text.splitlines(), 1):
+        source, *target = (part.strip() for part in row.removeprefix("\ufeff").split("\t"))
+        if not source and not any(target):
+            continue
+        if len(target) > 1:
+            raise TextError(
+                N_("Line {line} has {n} columns: write a sentence, or a source, a tab and its target."),
+                line=line,
+                n=len(target) + 1,
+            )
+        if not source or (target and not target[0]):
+            raise TextError(N_("Line {line}: nothing is written on one side of the tab."), line=line)
+        found.append((line, (source, target[0]) if target else source))
+    if not found:
+        raise TextError(N_("The list is empty: write a sentence a line."))
+    return found
+
+
+@cache
+def _bundled() -> tuple[tuple[str, str], ...]:
+    text = (files("visformer.analysis.effects") / "sentences.tsv").read_text(encoding="utf-8")
+    return tuple(pair for pair in parse_sentences(text) if isinstance(pair, tuple))

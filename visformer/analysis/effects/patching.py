@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.analysis.effects.weight_effects import Progress, _require_choice, told
+from visformer.analysis.effects.weight_effects import Progress, require_choice, with_progress
 from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Patch
     from visformer.trace import Trace
+
 
 LEAST = 0.5
 """Least difference between clean and corrupt, nats: shares of less are mostly noise."""
@@ -114,7 +115,7 @@ def patching(
     """
     from visformer.edits import Patch
 
-    _require_choice("by", by, ("layer-token", "head"))
+    require_choice("by", by, ("layer-token", "head"))
     model._require_predictions()
     part = stack or ("decoder" if model.info.kind == "decoder" else "encoder")
     names = _names(model, part, by)
@@ -146,7 +147,7 @@ def patching(
                 yield Patch.of(right.trace, name, **{"token" if by == "layer-token" else "head": i})
 
     runs = model.log_probabilities(((wrong.text, patch) for patch in patches()), every=True)
-    found = np.array([wrong.preference(each) for each in told(runs, len(names) * size, progress)])
+    found = np.array([wrong.preference(each) for each in with_progress(runs, len(names) * size, progress)])
     share = (found.reshape(len(names), size) - of_corrupt) / (of_clean - of_corrupt)
     return Patched(
         share,

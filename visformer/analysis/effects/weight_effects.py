@@ -1,17 +1,21 @@
-"""Beside each weight, what it does: how the prediction changes when that one weight is taken away.
+"""What weights do: how the prediction changes when one is taken away, and when those of a row are shuffled.
 
 A large weight may change nothing, and a small one much (Jain and Wallace 2019, "Attention is not Explanation";
-Serrano and Smith 2019, "Is Attention Interpretable?", section 3: weights set to zero).
+Serrano and Smith 2019, "Is Attention Interpretable?", section 3: weights set to zero). If the output stays as it is
+when weights are shuffled within each row, or spread evenly, the head might as well have attended to anything (Jain and
+Wallace, section 4.2.1: permuted weights, whose effect on the output is measured by the total variation distance).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.needs import Floats
 from visformer.errors import N_, VisformerError
+from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:  # a model is above an analysis
     from visformer.adapters.base import TracedModel
@@ -19,10 +23,13 @@ if TYPE_CHECKING:  # a model is above an analysis
     from visformer.edits import Edit
     from visformer.trace import Trace
 
+
+DRAWS = 20
+"""Shuffles of which the median is taken."""
+
 EXACT_TOKENS = 24
 """Texts of at most so many tokens are run once for each weight; longer ones are estimated by the gradient."""
 
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], object]
 _T = TypeVar("_T")
 
@@ -86,8 +93,8 @@ def weight_effects(
         EditError: the model does not let its weights be changed.
         TraceError: there is no such attention.
     """
-    _require_choice("how", how, ("zero", "mask"))
-    _require_choice("method", method, (None, "exact", "gradient"))
+    require_choice("how", how, ("zero", "mask"))
+    require_choice("method", method, (None, "exact", "gradient"))
     model._require_predictions()
     trace = model.trace(source, target, to=to, record=(f"{path}.pattern", f"{path}.mask"))
     allowed: NDArray[np.bool_] = _head_of(trace, f"{path}.mask", head).astype(bool)
@@ -99,7 +106,7 @@ def weight_effects(
     if exact:
         clean = next(model.log_probabilities([(text, ())])).astype(np.float64)
         runs = ((text, _edit(how, path, head, cell)) for cell in _cells(wanted))
-        each = told(model.log_probabilities(runs), int(wanted.sum()), progress)
+        each = with_progress(model.log_probabilities(runs), int(wanted.sum()), progress)
         for (query, key), changed in zip(_cells(wanted), each, strict=True):
             values[query, key] = (changed - clean).sum() if whole else changed[query] - clean[query]
     else:
@@ -113,8 +120,8 @@ def weight_effects(
     )
 
 
-def told(runs: Iterable[_T], total: int, progress: Progress | None) -> Iterator[_T]:
-    """Tell after each run how many of all are done."""
+def with_progress(runs: Iterable[_T], total: int, progress: Progress | None) -> Iterator[_T]:
+    """Yield the runs, and report after each how many of all are done."""
     for done, run in enumerate(runs, start=1):
         if progress is not None:
             progress(done, total)
@@ -155,7 +162,7 @@ def _first_order(
     n = len(text.predicted)
     objectives = [range(n)] if whole else [[row] for row in range(n)]
     gradients = model.gate_gradients(((text, rows) for rows in objectives), [name])
-    each = [found[name][head] for found in told(gradients, len(objectives), progress)]
+    each = [found[name][head] for found in with_progress(gradients, len(objectives), progress)]
     slopes: Floats = (each[0] if whole else np.stack([found[row] for row, found in enumerate(each)])).astype(np.float64)
     if how == "zero":
         return -slopes
@@ -177,7 +184,12 @@ def _head_of(trace: "Trace", name: str, head: int) -> NDArray[np.generic]:
     return heads[head]  # type: ignore[no-any-return]
 
 
-def _require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+def require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Refuse a value that is none of the choices.
+
+    Raises:
+        VisformerError: the message lists them.
+    """
     if value not in choices:
         raise VisformerError(
             N_("{name}={value!r} is unknown: choose one of {choices}."),
@@ -185,3 +197,79 @@ def _require_choice(name: str, value: object, choices: tuple[object, ...]) -> No
             value=value,
             choices=", ".join(map(repr, choices)),
         )
+
+
+@dataclass(frozen=True)
+class ShuffleEffect:
+    """How far the output distributions move.
+
+    Args:
+        draws: (draw, row) float64, from 0 to 1: total variation distance of a row's distribution over the vocabulary
+            from what it is with the weights as they are.
+    """
+
+    draws: NDArray[np.float64]
+
+    @property
+    def median(self) -> NDArray[np.float64]:
+        """(row,) the median over the draws."""
+        return np.asarray(np.median(self.draws, axis=0))
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """(row,) the smallest of the draws."""
+        return np.asarray(self.draws.min(axis=0))
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """(row,) the largest of the draws."""
+        return np.asarray(self.draws.max(axis=0))
+
+
+def shuffle_effect(
+    model: "TracedModel",
+    source: "Text",
+    target: "Text | None" = None,
+    *,
+    path: str,
+    head: int | Sequence[int] | None = None,
+    weights: Literal["shuffled", "uniform"] = "shuffled",
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Progress | None = None,
+    to: str | None = None,
+) -> ShuffleEffect:
+    """Shuffle the weights of heads within each row among its allowed keys, and measure what rows then predict.
+
+    A distance near 0 says that this text needs no choice of keys there; it does not say that the head is idle, since
+    its values still come through.
+
+    Args:
+        model: a model that predicts next tokens.
+        source: a text or its token ids, as for ``model.trace``.
+        target: as for ``model.trace``; None: an encoder-decoder's own greedy output.
+        path: path of an attention, or a glob: "decoder.0.*" is a layer.
+        head: one, several, or None: all.
+        weights: "shuffled", or "uniform": the same weight on each allowed key, which is one draw.
+        draws: number of shuffles.
+        seed: of the first; the others follow.
+        progress: as for :func:`weight_effects`.
+        to: target language, as for ``model.trace``.
+
+    Returns:
+        The distances of each draw.
+
+    Raises:
+        VisformerError: the model predicts no next token, or a setting is unknown.
+        EditError: there is no such head, or the model does not let its weights be changed.
+    """
+    from visformer.edits import Shuffle, Uniform
+
+    require_choice("weights", weights, ("shuffled", "uniform"))
+    require_whole("draws", draws)
+    text = model.read_again(model.trace(source, target, to=to, record=()))
+    changed = [Uniform(path, head)] if weights == "uniform" else [Shuffle(path, head, seed + i) for i in range(draws)]
+    texts = [(text, ()), *((text, edit) for edit in changed)]
+    runs = with_progress(model.log_probabilities(texts, every=True), len(texts), progress)
+    clean = np.exp(next(runs).astype(np.float64))  # (row, vocab)
+    return ShuffleEffect(np.stack([abs(np.exp(each.astype(np.float64)) - clean).sum(axis=1) / 2 for each in runs]))

@@ -14,8 +14,7 @@ from visformer.errors import N_, VisformerError
 from visformer.panel import Panel, traced
 from visformer.pictures import masks
 from visformer.pictures.registry.setting import PATTERNS
-from visformer.pictures.style.numbers import LEAST, probability
-from visformer.pictures.style.theme import decoded_text, visible
+from visformer.pictures.style import LEAST, decoded_text, probability, visible
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.checkpoints import BUNDLED, folder_of
 from visformer.app.edits import editing
 from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain

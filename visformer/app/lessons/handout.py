@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.lessons import lesson_file
 from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.serving import checks
@@ -16,16 +16,16 @@ from visformer.app.serving.remote_models import model
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
+from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import translations
-from visformer.model.untrained import names_untrained
+from visformer.model.untrained import is_untrained_name
 from visformer.pictures import embedding
-from visformer.pictures.map import WholeModel
-from visformer.pictures.registry.picture import Picture, is_figure, pages
+from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
-from visformer.pictures.style.theme import visible
+from visformer.pictures.style import visible
 from visformer.system import cancellation, limits
 from visformer.trace.stacks import STACKS
-from visformer.web.slides import Part, Slide, slides
+from visformer.web.slides import Slide, SlidePicture, slides
 
 if TYPE_CHECKING:  # numpy
     from visformer.model.decoding import Decoding
@@ -54,7 +54,7 @@ class LimitedModel:
     def trace(self, source: str, target: str | None, **named: Any) -> "Trace":
         """Return the Trace that a page shows."""
         self._check(source, target)
-        if target is None and names_untrained(self._name):
+        if target is None and is_untrained_name(self._name):
             target = str(model(TRANSLATOR).trace(source).meta["target"])  # so that both read the same words
         second: dict[str, Any] = {"pair" if self.info.kind == "encoder" else "target": target}
         return self._model.trace(source, **second, **named)
@@ -73,7 +73,7 @@ class LimitedModel:
 def models_of(lesson: Lesson) -> set[str]:
     """Return the names of the models that :func:`file` loads."""
     names = {step.state.model or MODEL for step in lesson.steps}
-    return names | {TRANSLATOR for name in names if names_untrained(name)}
+    return names | {TRANSLATOR for name in names if is_untrained_name(name)}
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:
@@ -115,17 +115,14 @@ def _slide(step: LessonStep, language: str, model_of: ModelOf) -> Slide:
     return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")
 
 
-def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """Pack the explorer for a step on the page Attention."""
-    from visformer.web.chunks import focus_from
-    from visformer.web.payload import pack, pack_rest
-
     if state.choices:  # an edited model, which needs the app
         return []
     trace = trace_of(state, model_of)
     start = state.selection.fitting(trace)[0].start()
-    picture = pack(trace, gettext=translations(language).gettext, lang=language, start=start)
-    return [Part("attention", picture, pack_rest(trace, focus=focus_from(start)) or b"")]
+    options = Options(start=start, gettext=translations(language).gettext, lang=language)
+    return [SlidePicture("attention", *drawable_of(trace).messages(options))]
 
 
 def _shows_letters(state: url_state.State) -> bool:
@@ -133,7 +130,7 @@ def _shows_letters(state: url_state.State) -> bool:
     return state.page == embedding.PAGE.name and state.choices.get("embedding_view", letters) == letters
 
 
-def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """List every token, and the merges of the longest piece."""
     if not {*state.choices} <= {"embedding_view", "embedding_side", "embedding_piece"}:
         return []
@@ -146,7 +143,7 @@ def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[P
         [str(r.number), visible(r.token), str(r.id), r.meaning and _(r.meaning)] for r in embedding.rows(trace, side)
     ]
     title = f"{_('The tokens and their ids')} · {_(embedding.ORDINARY)}"
-    parts = [Part("table", table=[heads, *rows], title=title)]
+    parts = [SlidePicture("table", table=[heads, *rows], title=title)]
     piece = embedding.piece_of(text, embedding.text_of(trace, side))
     if text.scheme == "BPE" and piece is not None:
         setting = Setting(Source())
@@ -157,11 +154,11 @@ def _letters(state: url_state.State, language: str, model_of: ModelOf) -> list[P
         merged = zip(range(len(steps)), steps, embedding.merges(steps), strict=True)
         lines = [[str(i), " · ".join(map(visible, s)), " + ".join(map(visible, m))] for i, s, m in merged]
         heads = [_("merge"), _("parts"), _("merged")]
-        parts.append(Part("table", table=[heads, *lines], title=_("How letters are merged")))
+        parts.append(SlidePicture("table", table=[heads, *lines], title=_("How letters are merged")))
     return parts
 
 
-def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[Part]:
+def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
     """Draw the pictures of a page's view; [] if it has none, or if the step sets an option that is not theirs."""
     page = pages()[state.page]
     switch = f"{page.name}_view"
@@ -177,20 +174,13 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
     return parts if {*state.choices} <= known else []
 
 
-def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[Part]:
-    from visformer.export.curves import figure_svg
-    from visformer.web.panels import pack_panels
-
-    shown = picture.make(source, values)
-    if isinstance(shown, WholeModel):
-        from visformer.web.chunks import Focus
-        from visformer.web.map import pack_map
-
-        return [Part("map", pack_map(shown.trace, focus=Focus(*shown.head), gettext=source.gettext, lang=language))]
-    if is_figure(shown):
-        dark = picture.make(replace(source, theme="dark"), values)
-        return [Part("image", images=(figure_svg(shown), figure_svg(dark)))]
-    return [Part("panels", pack_panels(shown, gettext=source.gettext, lang=language))]
+def _drawn(picture: Picture, source: Source, values: dict[str, Any], language: str) -> list[SlidePicture]:
+    drawable = drawable_of(picture.make(source, values))
+    options = Options(gettext=source.gettext, lang=language)
+    if drawable.name == "figure":
+        dark = drawable_of(picture.make(replace(source, theme="dark"), values))
+        return [SlidePicture("image", images=(drawable.svg(options), dark.svg(options)))]
+    return [SlidePicture("map" if drawable.name == "model" else "panels", *drawable.messages(options))]
 
 
 def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:

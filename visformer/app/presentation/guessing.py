@@ -210,7 +210,7 @@ def _question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _next_question(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import next_choices, words_of
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     if "logits" not in trace or not trace.tokens.get("next"):
         raise VisformerError(_NO_LOGITS)
@@ -224,7 +224,7 @@ def _next_question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import sides_of, word_row, words_of
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     stacks = {stack.name: stack for stack in STACKS if stack.in_trace(trace)}
     _, is_head = boxes.gettext(), _KIND.get() == "head"
@@ -250,7 +250,7 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _word(words: "Sequence[Word]", wanted: Wanted | None) -> int:
     """Draw the choice of the word, at first the one that is wanted."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     _ = boxes.gettext()
     query = wanted.place.query if wanted is not None else None
@@ -272,7 +272,7 @@ def _choice(slot: Slot[Any], options: Mapping[_T, str], label: str, first: _T | 
 
 def _labels(texts: Sequence[str]) -> tuple[str, ...]:
     """Return texts as they are shown, those that occur more than once with their place."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     shown = [visible(text) for text in texts]
     count = Counter(shown)
@@ -439,7 +439,7 @@ def _own_guess(guess: Guess, question: Question) -> None:
 
 def _outcome(question: Question, result: Result) -> None:
     """Say in numbers how far the room agrees with the model, and who was nearest."""
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     _ = boxes.gettext()
     with st.container(key="guess_told", gap="xsmall"):
@@ -452,13 +452,13 @@ def _outcome(question: Question, result: Result) -> None:
 
 def _picture(question: Question, result: Result, *, upright: bool = False) -> None:
     """Draw the room beside the model."""
-    from visformer.pictures.comparing.guesses import room_beside
+    from visformer.pictures.sides import compare_guesses
 
     _ = boxes.gettext()
     model = _("Head") if question.kind == "head" else _("Model")
     said = _("{model}: its probability.") if question.kind == "next" else _("{model}: its weight.")
     note = _("Room: the share of people who chose it (n = {n}).").format(n=result.n)
-    panel = room_beside(
+    panel = compare_guesses(
         question.options,
         result.chosen,
         question.shares,

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED
-from visformer.adapters.history import model_of
+from visformer.adapters.checkpoints import BUNDLED, model_of
 from visformer.app.serving import checks
 from visformer.app.serving.workers import Killed, Workers
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
@@ -102,8 +101,7 @@ class Download:
     def _run(self) -> None:
         from huggingface_hub import constants
 
-        from visformer.adapters.huggingface.fetch import fetch
-        from visformer.adapters.huggingface.files import helpful
+        from visformer.adapters.huggingface.files import fetch, helpful
 
         as_here = {"HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}
         problem: VisformerError | None = None

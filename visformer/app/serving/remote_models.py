@@ -160,8 +160,9 @@ def _outline(used: "TracedModel") -> "TracedModel":
 
 
 def history_file(name: str, source: str, target: str | None, *, start: Mapping[str, Any], language: str) -> bytes:
-    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.history`."""
-    from visformer.export.formats import Options, file_of
+    """Return the page of a sentence at every moment of a model's training, see :mod:`visformer.web.page`."""
+    from visformer.export.drawables import Options
+    from visformer.export.formats import file_of
     from visformer.figures import source_of
     from visformer.pictures.attention import HISTORY
 
@@ -169,4 +170,4 @@ def history_file(name: str, source: str, target: str | None, *, start: Mapping[s
     second = {"pair" if used.info.kind == "encoder" else "target": target}
     head = {place: start[place] for place in ("stack", "layer", "head")}
     history = HISTORY.make(source_of(used, source, **second), head)
-    return file_of("HTML", "history", history, Options(start=start, lang=language))
+    return file_of("HTML", history, Options(start=start, lang=language))

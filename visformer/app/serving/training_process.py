@@ -4,8 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.learning.moment import EVERY, Moment, Sight
-from visformer.adapters.learning.recipe import Recipe
+from visformer.adapters.learning.recipe import EVERY, Recipe, Snapshot, TrainingInfo
 
 if TYPE_CHECKING:
     from visformer.adapters.learning.training import Training
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 _TRAININGS: "dict[str, list[Training]]" = {}
 """By the id of their run; the server decides which to drop."""
 
-Moments = list[list[Moment]]
+Moments = list[list[Snapshot]]
 """The moments since the last call, a list for each training of a run."""
 
 
@@ -24,7 +23,7 @@ def prepare() -> None:
     keep_to_one_thread()
 
 
-def begin(run: str, recipes: Sequence[Recipe]) -> tuple[list[Sight], Moments]:
+def begin(run: str, recipes: Sequence[Recipe]) -> tuple[list[TrainingInfo], Moments]:
     """Draw the first weights of a run's trainings; return what they show and their first moments."""
     from visformer.adapters.learning.training import Training
 

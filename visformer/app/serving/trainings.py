@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from visformer.adapters.learning.moment import Moment, Sight
-from visformer.adapters.learning.recipe import Recipe
+from visformer.adapters.learning.recipe import Recipe, Snapshot, TrainingInfo
 from visformer.app.serving import training_process
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.workers import Workers
@@ -71,8 +70,8 @@ class TrainingRun:
     session: str
     address: str = ""
     watchers: int = 1
-    sights: tuple[Sight, ...] = ()
-    moments: tuple[list[Moment], ...] = ()
+    sights: tuple[TrainingInfo, ...] = ()
+    moments: tuple[list[Snapshot], ...] = ()
     state: RunState = "waiting"
     speed: int = 0
     problem: VisformerError | None = None

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import streamlit as st
 
-from visformer.adapters.bundled import TRANSLATOR, folder_of
-from visformer.adapters.history import model_of
-from visformer.adapters.learning.recipe import names_trained
-from visformer.adapters.lookup import made_here
+from visformer.adapters.checkpoints import TRANSLATOR, folder_of, model_of
+from visformer.adapters.learning.recipe import is_trained_name
+from visformer.adapters.names import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
@@ -30,7 +29,7 @@ from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_proce
 from visformer.app.serving.trainings import RUNS
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
 from visformer.system.cache import Cache
@@ -421,15 +420,15 @@ def _other_workbench(name: str) -> Workbench:
     def load() -> "TracedModel":
         from visformer.adapters.load import outline
 
-        if names_untrained(name):
+        if is_untrained_name(name):
             return outline(name)
-        if names_trained(name):
+        if is_trained_name(name):
             return ADMISSION.run(
                 ("outline", name), partial(_learned, runner, name), on_wait=lambda _: None, kind="long"
             )
         return ADMISSION.run(("outline", name), runner.outline, on_wait=lambda _: None, kind="long")
 
-    lends_target = _translation if names_untrained(name) else None
+    lends_target = _translation if is_untrained_name(name) else None
     bench = Workbench(load, folder_of(name) / "example.safetensors", lends_target=lends_target, always_long=True)
     bench.long_runner = runner
     return bench
@@ -460,7 +459,7 @@ def require_servable(name: str | None) -> None:
     name = model_of(name)[0] if name else None  # of a moment of its training
     if not name or name == MODEL:
         return
-    if names_untrained(name):
+    if is_untrained_name(name):
         checks.check_untrained(Untrained.named(name))
     elif made_here(name) is None:
         require_allowed(name)

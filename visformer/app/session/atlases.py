@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label, offered, require_allowed
 from visformer.app.serving.workers import confined
@@ -59,7 +59,7 @@ def open_own(content: bytes) -> None:
     Raises:
         VisformerError: it is no atlas, or there is no room for it.
     """
-    from visformer.analysis.atlas.file import NAME
+    from visformer.analysis.atlas.archive import NAME
     from visformer.analysis.atlas.tables import Atlas
 
     session, key = own_session(), f"atlas {secrets.token_hex(8)}"

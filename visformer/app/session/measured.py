@@ -7,8 +7,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import steps
+from visformer.adapters.checkpoints import BUNDLED, folder_of, steps
 from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.serving.models import MODEL, discreetly
 from visformer.app.session import boxes

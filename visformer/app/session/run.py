@@ -14,7 +14,6 @@ from visformer.app.session.slots import Slot
 from visformer.errors import VisformerError
 
 if TYPE_CHECKING:  # numpy
-    from visformer.export.formats import Kind
     from visformer.trace import Trace
 
 Turn = Callable[[int], bool]
@@ -64,7 +63,7 @@ class _Held(threading.local):
 
     def __init__(self) -> None:
         self.traces: list[Trace] = []
-        self.exports: list[tuple[Kind, Any, str]] = []
+        self.exports: list[tuple[Any, str]] = []
 
 
 _HELD = _Held()
@@ -106,8 +105,8 @@ class Run:
     """The Trace whose picture was sent ahead of the page."""
 
     @property
-    def exports(self) -> list[tuple["Kind", Any, str]]:
-        """Kind, what and key of each picture that this thread has drawn and can export."""
+    def exports(self) -> list[tuple[Any, str]]:
+        """Each picture, and its key, that this thread has drawn and can export."""
         return _HELD.exports
 
 

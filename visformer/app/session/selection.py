@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
-from visformer.pictures.registry.places import per_layers
+from visformer.pictures.registry.options import per_layers
 from visformer.trace.stacks import shape_of
 from visformer.web.selection import Selection
 

@@ -168,7 +168,7 @@ def _outcome(run: Run) -> str:
     _, trace = boxes.gettext(), run.trace
     if trace is None:
         return run.problem.localized(_) if run.problem is not None else ""
-    from visformer.pictures.style.theme import decoded_text, visible
+    from visformer.pictures.style import decoded_text, visible
 
     if not trace.tokens.get("src"):
         return _("The model continues with: {token}").format(token=visible(trace.tokens["next"][-1]))
@@ -195,7 +195,7 @@ def _hints(trace: "Trace") -> list[str]:
     """Return remarks on unusual tokens, and on a translation without an end; few sentences have any."""
     _ = boxes.gettext()
     from visformer.pictures.embedding import hints
-    from visformer.pictures.style.theme import visible
+    from visformer.pictures.style import visible
 
     said = [_(message).format(tokens=visible(examples)) for message, examples in hints(trace)]
     is_own = trace.meta.get("to") and not trace.meta.get("forced")

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED, GPT, GPT_2, TRANSLATOR
-from visformer.adapters.faults.names import names_broken
-from visformer.adapters.history import model_of, steps
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.checkpoints import BUNDLED, GPT, GPT_2, TRANSLATOR, model_of, steps
+from visformer.adapters.learning.recipe import Recipe, is_trained_name
+from visformer.adapters.names import is_broken_name
 from visformer.app.lessons import lesson_menu
 from visformer.app.presentation import following
 from visformer.app.serving.checks import check_untrained
@@ -30,7 +29,7 @@ from visformer.app.widgets import component, locator
 from visformer.errors import N_, ConfigError, VisformerError
 from visformer.i18n import Gettext
 from visformer.model.positions import POSITIONS
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.pictures.registry.picture import SECTIONS
 from visformer.pictures.registry.picture import pages as registered
 from visformer.system import settings
@@ -100,14 +99,14 @@ def _model_chooser() -> None:
         component.locator_view()
         locator.send("picture")
     timeline.switch()
-    if names_untrained(chosen):
+    if is_untrained_name(chosen):
         _untrained_sliders()
-    elif names_trained(chosen):
+    elif is_trained_name(chosen):
         with suppress(VisformerError):
             recipe = Recipe.named(chosen)
             said = _("Trained here for {step} steps, seed {seed}: {task}. It knows nothing else.")
             st.caption(said.format(step=plain(recipe.step), seed=plain(recipe.seed), task=_(recipe.about.title)))
-    elif names_broken(chosen):
+    elif is_broken_name(chosen):
         st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
     elif model_of(chosen)[0] in BUNDLED:
         st.caption(_(_ABOUT[model_of(chosen)[0]]))
@@ -119,13 +118,13 @@ def _model_chooser() -> None:
 
 def _shown_name(_: Gettext, name: str) -> str:
     """Return the name under which a visitor sees a model."""
-    if names_untrained(name):
+    if is_untrained_name(name):
         return _("Untrained model")
-    if names_trained(name):
+    if is_trained_name(name):
         with suppress(VisformerError):
             recipe = Recipe.named(name)
             is_usual = recipe.variant == next(iter(recipe.about.variants))
-            how = recipe.about.title if is_usual else recipe.about.variants[recipe.variant]
+            how = recipe.about.title if is_usual else recipe.options.label
             return _("Trained here: {how}").format(how=_(how))
     model, moment = model_of(name)
     if moment is not None:  # of the translator, say: its name is too long beside the step

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
 from visformer.app.session.page import current_page
@@ -65,10 +65,10 @@ def draw() -> None:
 
 def _draw_curves(moment: int) -> None:
     """Draw the curves of the training, with a line at a moment."""
-    from visformer.pictures.charts.history import curves  # imports plotly
+    from visformer.pictures.charts.learning import history_curves  # imports plotly
 
     name = model_of(_model())[0]
-    figure = curves(name, controls.setting_of(HISTORY, None), moment)
+    figure = history_curves(name, controls.setting_of(HISTORY, None), moment)
     controls.draw(figure, key=_CURVES, export=False)
 
 

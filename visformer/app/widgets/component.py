@@ -23,8 +23,8 @@ from visformer.web.message import write_message
 
 if TYPE_CHECKING:
     from visformer.panel import Panel
-    from visformer.pictures.comparing.sides import Sides
     from visformer.pictures.map import WholeModel
+    from visformer.pictures.sides import Sides
     from visformer.trace import Trace
     from visformer.web.panels import Click
 
@@ -42,40 +42,58 @@ LEARNING = "learning"
 
 _PRESENTATION, _LESSON, _HERE = "present", "lesson_steps", "here"
 
-_PRIVATE = "streamlit_private"
 _HTML = '<div class="vf-host"></div>'
 _LINK_HTML = """<div class="vf-link"><button></button>
 <div role="status" tabindex="-1" hidden><p></p><input readonly></div></div>"""
-_BUTTON_STYLE = stylesheet("streamlit/beside.css")
+_ELEMENTS = stylesheet("streamlit/elements.css")
 _SHEET = escape(stylesheet("streamlit_private/presentation.css"), quote=False)
 
 
-def _component(name: str, html: str = "", css: str | None = None, *, folder: str = "streamlit", **options: Any) -> Any:
-    javascript = script(f"{folder}/{name}.js")
-    return st.components.v2.component(f"visformer_{name}", html=html or None, css=css, js=javascript, **options)
+def _component(
+    name: str, function: str, file: str, html: str | None = None, css: str | None = None, **options: Any
+) -> Any:
+    """Register a component by the function of a file that Streamlit calls."""
+    javascript = script(f"export default {function}", **{function: file})
+    return st.components.v2.component(f"visformer_{name}", html=html, css=css, js=javascript, **options)
 
 
-_ATTENTION = _component("attention", _HTML, stylesheet(), folder="streamlit/views")
-_PAIR = _component("pair", _HTML, stylesheet() + stylesheet("explorer/pair.css"), folder="streamlit/views")
-_PANELS = _component("panels", _HTML, stylesheet(), folder="streamlit/views")
-_MAP = _component("map", _HTML, stylesheet() + stylesheet("map/map.css"), folder="streamlit/views")
-_LEARNING = _component("learning", _HTML, stylesheet() + stylesheet("learning/learning.css"), folder="streamlit/views")
-_LINK = _component("link", _LINK_HTML, _BUTTON_STYLE)
-_CONNECTION = _component(
-    "connection", '<div class="vf-connection" role="status" popover="manual"></div>', _BUTTON_STYLE, folder=_PRIVATE
+def _view(name: str, mount: str, file: str, css: str = "", html: str = _HTML) -> Any:
+    """Register a component that draws the messages to its name, by the function of a file that mounts it."""
+    javascript = script(f"export default streamlitView({mount})", streamlitView="streamlit/view.js", **{mount: file})
+    return st.components.v2.component(f"visformer_{name}", html=html, css=css, js=javascript)
+
+
+_ATTENTION = _view("attention", "mountAttention", "explorer/explorer.js", stylesheet())
+_PAIR = _view("pair", "mountPair", "explorer/pair.js", stylesheet() + stylesheet("explorer/pair.css"))
+_PANELS = _view("panels", "mountPanels", "panels/panels.js", stylesheet())
+_MAP = _view("map", "mountMap", "map/map.js", stylesheet() + stylesheet("map/map.css"))
+_LEARNING = _view(
+    "learning", "mountLearning", "learning/learning.js", stylesheet() + stylesheet("learning/learning.css")
 )
-_PRESENT = _component(
+_PRESENT = _view(
     "present",
+    "mountPresentation",
+    "streamlit/present.js",
+    _ELEMENTS + stylesheet("presentation/present.css"),
     f'{_HTML}<div class="vf-sheet" hidden>{_SHEET}</div>',
-    _BUTTON_STYLE + stylesheet("presentation/present.css"),
+)
+_LESSON_BAR = _view("lesson", "mountLessonBar", "streamlit/lesson.js", stylesheet("streamlit/lesson.css"))
+_LOCATOR = _view("here", "mountLocator", "streamlit/locator.js", stylesheet("streamlit/locator.css"))
+_FEED = _component("feed", "deliver", "streamlit/mailbox.js")
+_LINKS = _component("links", "openLinks", "streamlit/page.js")
+_ADDRESS = _component("address", "renameEntry", "streamlit/page.js")
+_FOCUS = _component("focus", "focusBox", "streamlit/page.js")
+_ANSWER_KEY = _component("kept_key", "keepAnswerKey", "streamlit/answer_key.js")
+_LINK = _component("link", "copyButton", "streamlit/copy_link.js", _LINK_HTML, _ELEMENTS)
+_CONNECTION = _component(
+    "connection",
+    "watchConnection",
+    "streamlit_private/connection.js",
+    '<div class="vf-connection" role="status" popover="manual"></div>',
+    _ELEMENTS,
 )
 _PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
-_LESSON_BAR = _component("lesson", _HTML, stylesheet("streamlit/lesson.css"))
-_HERE_VIEW = _component("here", _HTML, stylesheet("streamlit/here.css"))
-_WORDS = _component("words", css=_PAGE, folder=_PRIVATE, isolate_styles=False)
-_LINKS, _ADDRESS, _FOCUS = _component("links"), _component("address"), _component("focus")
-_FEED = _component("feed")
-_KEPT_KEY = _component("kept_key")
+_WORDS = _component("words", "translateLabels", "streamlit_private/words.js", css=_PAGE, isolate_styles=False)
 
 
 _MISSED: Slot[list[Callable[[], None]]] = Slot("missed_acts", [])
@@ -226,14 +244,13 @@ def map_picture(
 
     Args:
         drawn: what to draw.
-        place: what is zoomed in on, see :func:`visformer.web.places.message.pack_place`.
+        place: what is zoomed in on, see :func:`visformer.web.map.pack_place`.
         on_select: called with the head that the visitor follows, as the browser sent it.
         on_zoom: called with the place at which the visitor's zoom rests, as the browser sent it.
         style: the rest of the message.
     """
     from visformer.web.chunks import Focus
-    from visformer.web.map import pack_map
-    from visformer.web.places.message import pack_place
+    from visformer.web.map import pack_map, pack_place
 
     def selected() -> None:
         on_select(_sent(f"picture_{MAP}").get("selection"))
@@ -313,7 +330,7 @@ def kept_key(key: str, *, on_kept: Callable[[str], None]) -> None:
 
     ``on_kept`` is called once with the one that it kept before, if that is another; it may be any text.
     """
-    _mount(_KEPT_KEY, "kept_key", {"kept": lambda kept: on_kept(str(kept))}, data=key)
+    _mount(_ANSWER_KEY, "kept_key", {"kept": lambda kept: on_kept(str(kept))}, data=key)
 
 
 def links(addresses: Mapping[str, str]) -> None:
@@ -390,7 +407,7 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
 
 def locator_view() -> None:
     """Mount the small drawing of the model, empty until :func:`locator_picture`."""
-    _HERE_VIEW(data=_HERE.encode(), key=_HERE)
+    _LOCATOR(data=_HERE.encode(), key=_HERE)
 
 
 def locator_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:

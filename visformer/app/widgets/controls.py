@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer import i18n
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing
@@ -265,7 +265,7 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
     else:
         panels(shown, key=key, on_click=on_click, **style)
     if export:
-        run.current().exports.append(("figure" if is_figure(shown) else "panels", shown, key))
+        run.current().exports.append((shown, key))
 
 
 def _chart(figure: Any, key: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import streamlit as st
 
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label
 from visformer.app.serving.remote_models import LONG_WORK, history_file
@@ -20,7 +20,8 @@ from visformer.app.streamlit_private import files, other_sessions
 from visformer.app.widgets.component import CANVAS
 from visformer.app.widgets.formula_box import theme
 from visformer.errors import N_, BusyError, VisformerError
-from visformer.export.formats import FORMATS, Content, Kind, Options, file_of
+from visformer.export.drawables import Kind, Options, drawable_of
+from visformer.export.formats import FORMATS, Content, file_of
 from visformer.pictures.registry.picture import Picture, pages
 from visformer.system import limits
 from visformer.system.cache import CACHE
@@ -51,7 +52,7 @@ def attention(trace: "Trace") -> None:
     drawn = {"place": place, "start": start, "view": view, "query": start["query"] or 0}
     with _popover(CANVAS) as is_open:
         if is_open:
-            _offer("trace", trace, key=CANVAS, picture=picture, **drawn)
+            _offer(trace, key=CANVAS, picture=picture, **drawn)
             _offer_history(start)
 
 
@@ -74,18 +75,18 @@ def _offer_history(start: Mapping[str, Any]) -> None:
     tell(key, st)
 
 
-def page(pictures: Sequence[tuple[Kind, Any, str]]) -> None:
-    """Offer all pictures of a page, each with its kind and its key: panels as one picture, and each other one."""
-    panels = [(shown, key) for kind, shown, key in pictures if kind == "panels"]
-    joined = [each for each in pictures if each[0] != "panels"]
+def page(pictures: Sequence[tuple[Any, str]]) -> None:
+    """Offer all pictures of a page, each with its key: panels as one picture, and each other one."""
+    panels = [(shown, key) for shown, key in pictures if drawable_of(shown).name == "panels"]
+    joined = [(shown, key) for shown, key in pictures if drawable_of(shown).name != "panels"]
     if panels:
-        joined.append(("panels", [panel for shown, _key in panels for panel in shown], panels[0][1]))
+        joined.append(([panel for shown, _key in panels for panel in shown], panels[0][1]))
     if not joined:
         return
     with _popover("page") as is_open:
-        for kind, shown, key in joined if is_open else ():
-            start = selection.chosen().start() if kind == "pair" else None
-            _offer(kind, shown, key=key, start=start)
+        for shown, key in joined if is_open else ():
+            start = selection.chosen().start() if drawable_of(shown).name == "pair" else None
+            _offer(shown, key=key, start=start)
 
 
 def csv(table: "DataFrame", what: str) -> None:
@@ -110,25 +111,23 @@ def _popover(key: str) -> Iterator[bool]:
         yield bool(box.open)
 
 
-def _offer(kind: Kind, what: Any, *, key: str, picture: str = "", **options: Any) -> None:
+def _offer(shown: Any, *, key: str, picture: str = "", **options: Any) -> None:
     """Draw a button for each format."""
-    from visformer.export.tables import size_of
-
-    _ = boxes.gettext()
+    _, drawable = boxes.gettext(), drawable_of(shown)
     how = Options(theme=theme(), lang=boxes.language(), about=_about(), **options)
-    formats = [item for item in FORMATS if item.offers.get(kind)]
+    formats = [item for item in FORMATS if item.offers.get(drawable.name)]
     names = {
         content: [plain(item.name) for item in formats if item.content == content] for content in get_args(Content)
     }
-    st.caption(_(_CONTENTS[kind]).format(**{content: _(", ").join(each) for content, each in names.items()}))
-    count = size_of(kind, what)
+    st.caption(_(_CONTENTS[drawable.name]).format(**{content: _(", ").join(each) for content, each in names.items()}))
+    count = drawable.size
     with st.container(horizontal=True):
         for item in formats:
             if count > limits.MAX_NUMBERS and item.limited:
                 continue
             name = file_name(picture if picture and item.content == "picture" else key) + item.ending
-            make = made(partial(file_of, item.name, kind, what, how), key=(key, id(what), item.name), place=key)
-            button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[kind])
+            make = made(partial(file_of, item.name, shown, how), key=(key, id(shown), item.name), place=key)
+            button, tooltip = f"{key}_{item.name.lower()}", _(item.offers[drawable.name])
             st.download_button(plain(item.name), make, name, item.mime, key=button, help=tooltip, on_click="ignore")
     if count > limits.MAX_NUMBERS:
         said = _(

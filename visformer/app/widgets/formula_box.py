@@ -16,8 +16,8 @@ from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.errors import N_
-from visformer.pictures.examples.claims import Claim, claims_of
-from visformer.pictures.style.theme import SYMBOLS, Theme
+from visformer.pictures.claims import Claim, claims_of
+from visformer.pictures.style import SYMBOLS, Theme
 
 _FOLDER = Path(visformer.__file__).parent
 _SYMBOL = re.compile(r"\\sym\{(\w+)\}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")

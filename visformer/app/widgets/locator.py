@@ -15,7 +15,7 @@ from visformer.pictures.block import KINDS
 from visformer.pictures.registry.picture import Page, View, pages
 from visformer.pictures.registry.setting import Setting, Source
 from visformer.trace.stacks import STACKS, short_name
-from visformer.web.places.zoom import Zoom
+from visformer.web.places import Zoom
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy

@@ -9,9 +9,8 @@ from visformer.app.session import address, boxes, selection
 from visformer.app.session.page import IS_NEW, page_named
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
-from visformer.pictures.registry.options import Choice, Option, Place
+from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, Place
 from visformer.pictures.registry.picture import Picture
-from visformer.pictures.registry.places import HEAD, LAYER, QUERY, STACK
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.web.selection import Selection

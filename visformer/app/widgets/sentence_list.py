@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.analysis.effects.sentences import Sentences, effect_sentences, numbered_sentences
+from visformer.analysis.effects.head_effects import Sentences, effect_sentences, numbered_sentences
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes, slots
 from visformer.app.session.slots import Slot

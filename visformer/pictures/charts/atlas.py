@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import legend, literal, look, metadata
-from visformer.pictures.style.theme import CURVES, FAINT, LINE, TEXT, Theme
+from visformer.pictures.style import CURVES, FAINT, LINE, TEXT, Theme
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import legend, literal, look, metadata
-from visformer.pictures.style.numbers import probability
-from visformer.pictures.style.theme import BACKGROUND, CURVES, FAINT, TEXT, Theme, visible
+from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme, probability, visible
 
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Beam, Candidate

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from visformer.errors import N_, TraceError
 from visformer.panel import Labels, Panel, map_scale, numbered, stack_title, ticks, traced
 from visformer.pictures.charts import go
-from visformer.pictures.style.theme import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, Theme, visible
+from visformer.pictures.style import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, Theme, visible
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS
 

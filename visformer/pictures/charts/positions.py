@@ -12,7 +12,7 @@ from visformer.errors import N_, ConfigError
 from visformer.formulas import Floats
 from visformer.pictures.charts import go
 from visformer.pictures.charts.panels import legend, literal, look, metadata
-from visformer.pictures.style.theme import CURVES, FAINT, Theme
+from visformer.pictures.style import CURVES, FAINT, Theme
 
 _GRID = "rgba(128,128,128,0.18)"
 POINTS = 2000

@@ -13,8 +13,7 @@ import { ordered, sameHead } from "./order.js"
 import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
 import { Help } from "../shared/help.js"
 import { readPicture } from "./picture.js"
-import { Readout } from "./readout.js"
-import { SentenceLines } from "./sentence_lines.js"
+import { Readout, SentenceLines } from "./readout.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
@@ -267,7 +266,7 @@ class AttentionView {
     this.host.onChange?.({ ...state.selection(), anchor, hovered, locked, cells: model.inTokens(state.cells) })
   }
 
-  /** Select what a linked explorer told with onChange, in the tokens and heads of this one. */
+  /** Select what a linked explorer passed to onChange, in the tokens and heads of this one. */
   follow({ anchor, hovered, locked, cells, ...selection }) {
     const { state, model } = this
     const before = JSON.stringify(state.selection())

@@ -11,9 +11,8 @@ import { STAGE, enter } from "../shared/stage.js"
 import { fill, paragraph, part } from "../shared/dom.js"
 import { nameOf } from "../shared/matrix.js"
 import { readMessage } from "../shared/message.js"
-import { aligned, bothLabels, difference } from "./difference.js"
 import { mountAttention } from "./explorer.js"
-import { LEGEND, paintLegend } from "./head_grid.js"
+import { paintLegend } from "./head_grid.js"
 import { indexOf } from "./order.js"
 import { readPairs } from "./view_state.js"
 import { heatmap } from "./views/heatmap.js"
@@ -119,7 +118,7 @@ class Pair {
       this.entered[i] = view
       return () => {}
     }
-    const common = { above: host.above, thumb: THUMB, enter: entered, onNeed, onChange: (told) => this.link(i, told), onPaint: () => this.paint() }
+    const common = { above: host.above, thumb: THUMB, enter: entered, onNeed, onChange: (selection) => this.link(i, selection), onPaint: () => this.paint() }
     if (i) return { ...common, bars: document.createElement("div"), report: () => this.views[0].report() }
     const onZoom = (direction) => [this.views[1].view, this.matrix].forEach((view) => view.zoom?.(direction))
     const repaint = () => {
@@ -131,25 +130,25 @@ class Pair {
 
   // Linking
 
-  link(from, told) {
-    if (this.data) this.views[1 - from].follow(this.translated(from, told))
+  link(from, selection) {
+    if (this.data) this.views[1 - from].follow(this.translated(from, selection))
   }
 
-  /** What one explorer told, in the heads and tokens of the other. */
-  translated(from, told) {
-    const stack = this.views[from].data.stacks.find(({ name }) => name === told.stack)
-    const matches = this.data.heads?.[told.stack]?.[from]
+  /** A selection of one explorer, in the heads and tokens of the other. */
+  translated(from, selection) {
+    const stack = this.views[from].data.stacks.find(({ name }) => name === selection.stack)
+    const matches = this.data.heads?.[selection.stack]?.[from]
     const head = (place) => {
       if (!place || !matches) return place
       const [layer, head] = matches[indexOf(stack, place)]
       return { layer, head }
     }
-    const heads = readPairs(told.heads).map(([layer, number]) => Object.values(head({ layer, head: number })).join("-")).join(".")
+    const heads = readPairs(selection.heads).map(([layer, number]) => Object.values(head({ layer, head: number })).join("-")).join(".")
     const token = (side, i) => this.tables[from][side]?.get(i) ?? null
-    const cells = told.cells.map(({ query, key }) => ({ query: token(stack.rows, query), key: token(stack.columns, key) }))
-    const place = head({ layer: told.layer, head: told.head })
+    const cells = selection.cells.map(({ query, key }) => ({ query: token(stack.rows, query), key: token(stack.columns, key) }))
+    const place = head({ layer: selection.layer, head: selection.head })
     const known = cells.filter(({ query, key }) => query !== null || key !== null)
-    return { ...told, ...place, heads, anchor: head(told.anchor), hovered: head(told.hovered), cells: known }
+    return { ...selection, ...place, heads, anchor: head(selection.anchor), hovered: head(selection.hovered), cells: known }
   }
 
   /** Pass a cell of the difference on to the explorer that has it. */
@@ -273,4 +272,54 @@ class Pair {
     const names = { query: name("rows", cell.row), key: name("columns", cell.column) }
     this.line.textContent = fill(text.cell, { ...names, a: spell(a), b: spell(b), difference: signed })
   }
+}
+
+// The difference of two matrices whose rows and columns stand for tokens of two passes
+
+/**
+ * Align the rows or the columns of two matrices.
+ * @param {[?number, ?number][]} union tokens of the first and the second pass, null where there is no partner
+ * @param {number[][]} first the tokens of each row of the first matrix @param {number[][]} second
+ * @returns {[?number, ?number][]} rows of the first and of the second; each once, and those that are hidden not at all
+ */
+export function aligned(union, first, second) {
+  const at = (groups, token) => {
+    const found = token === null ? -1 : groups.findIndex((group) => group.includes(token))
+    return found === -1 ? null : found
+  }
+  const entries = union.map(([i, j]) => [at(first, i), at(second, j)])
+  const taken = [new Set(), new Set()]
+  const isFree = (entry) => entry.every((row, side) => row === null || !taken[side].has(row))
+  const take = (entry) => {
+    entry.forEach((row, side) => row !== null && taken[side].add(row))
+    return entry
+  }
+  const pairs = new Set(entries.filter((entry) => !entry.includes(null) && isFree(entry) && take(entry)))
+  const alone = ([i, j]) => [[i, null], [null, j]].filter((entry) => entry[0] !== entry[1] && isFree(entry)).map(take)
+  return entries.flatMap((entry) => (pairs.has(entry) ? [entry] : alone(entry)))
+}
+
+/** The second minus the first, NaN where a row or a column has no partner. @returns {Float32Array} */
+export function difference(first, second, rows, columns) {
+  const values = new Float32Array(rows.length * columns.length).fill(NaN)
+  rows.forEach(([i, j], r) => {
+    if (i === null || j === null) return
+    columns.forEach(([k, m], c) => {
+      if (k === null || m === null) return
+      values[r * columns.length + c] = second.values[j * second.columns.length + m] - first.values[i * first.columns.length + k]
+    })
+  })
+  return values
+}
+
+/** Labels for aligned rows: "A / B" where both differ, "A: …" or "B: …" where one has no partner. */
+function bothLabels(entries, first, second) {
+  return entries.map(([i, j], at) => {
+    const [a, b] = [first[i], second[j]]
+    const write = (name) => {
+      if (!a || !b) return name === "text" ? `${a ? "A" : "B"}: ${(a ?? b).text}` : (a ?? b)[name]
+      return a[name] === b[name] ? a[name] : `${a[name]} / ${b[name]}`
+    }
+    return { text: write("text"), after: write("after"), place: String(at + 1), special: (a ?? b).special }
+  })
 }

@@ -5,7 +5,7 @@ import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
 const FIRST = { none: 0, weight: 0.05, mass: 0.9 }
-const ROWS = ["both", "input", "prediction"]
+const ROWS = ["input", "prediction", "both"]
 const CHECKS = ["merging", "hiding", "renormalising"]
 
 /** A segmented control. */

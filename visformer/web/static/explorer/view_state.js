@@ -27,7 +27,7 @@ export class ViewState {
     this.anchor = this.focus // the head that an order by similarity starts with
     this.limit = { kind: "none", value: 0 }
     this.merging = this.hiding = this.renormalising = false
-    this.rows = "both" // what names a row of a decoder: "input", "prediction"
+    this.rows = "input" // what names a row of a decoder: "input", "prediction", "both"
     this.cells = [] // {row, column} as shown, the last one in focus; row or column is null if a single token is selected
     this.locked = false
   }

@@ -4,8 +4,7 @@ import { themeOf, makeRamp } from "../shared/colours.js"
 import { button, clamp, fill, focusQuietly, isTyped, MOVES, part } from "../shared/dom.js"
 import { enter, roomBelow, STAGE } from "../shared/stage.js"
 import { pointOn } from "../shared/surface.js"
-import { paintChart } from "./chart.js"
-import { headAt, layOut, paintHead, paintHeads } from "./heads.js"
+import { headAt, layOut, paintChart, paintHead, paintHeads } from "./paint.js"
 import { append, LABELLED, newest } from "./record.js"
 
 const FRAME = 60 // milliseconds between two moments of a replay
@@ -248,18 +247,18 @@ class Learning {
     const at = n ? fill(text.at, { step: this.record[0].x[this.shown], steps }) : ""
     this.time.ariaValueText = at
     this.count.textContent = at
-    const said = problem || (n ? this.story() : state === "waiting" ? text.waiting : acts ? text.empty : text.follows)
-    if (this.say.textContent !== said) this.say.textContent = said
+    const words = problem || (n ? this.story() : state === "waiting" ? text.waiting : acts ? text.empty : text.follows)
+    if (this.say.textContent !== words) this.say.textContent = words
   }
 
   /** The last thing that happened up to the moment shown: a head reached half of its weight. */
   story() {
     const { text } = this.message
-    const told = this.record.flatMap((training) => training.found.map((found) => ({ ...found, title: training.title })))
-    const last = told.filter(({ at }) => at <= this.shown).sort((a, b) => b.at - a.at)[0]
+    const all = this.record.flatMap((training) => training.found.map((found) => ({ ...found, title: training.title })))
+    const last = all.filter(({ at }) => at <= this.shown).sort((a, b) => b.at - a.at)[0]
     if (!last) return this.message.state === "waiting" ? text.waiting : text.enlarge
-    const said = fill(text.found, { ...last, layer: last.layer + 1, head: last.head + 1 })
-    return last.title ? `${last.title} – ${said}` : said
+    const sentence = fill(text.found, { ...last, layer: last.layer + 1, head: last.head + 1 })
+    return last.title ? `${last.title} – ${sentence}` : sentence
   }
 
   paintRun(training, place, { theme, ramp, most, lossMost }) {

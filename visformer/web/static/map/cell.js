@@ -1,6 +1,6 @@
 /** One cell of a head: where it lies, how one moves between cells, and the sum behind its weight, as a picture. */
 
-import { cssColour, inkOn, makeRamp } from "../shared/colours.js"
+import { cssColour, makeRamp } from "../shared/colours.js"
 import { clamp, fill } from "../shared/dom.js"
 import { spellNumber, spellWeight } from "../shared/numbers.js"
 import { shorten } from "../shared/surface.js"
@@ -111,9 +111,9 @@ function paintLeft(pen, { sum, lacks }, { x, y, w }) {
   const { model: { text } } = pen
   if (!sum) return write(pen, lacks, { x, y, w })
   y = write(pen, fill(text.products, { n: sum.d_k }), { x, y, w }, `600 ${HEADING}px`)
-  const rest = { name: fill(text.other_products, { n: sum.n }), said: spell(sum.others), product: sum.others }
+  const rest = { name: fill(text.other_products, { n: sum.n }), written: spell(sum.others), product: sum.others }
   const terms = sum.terms.map(({ dimension, q, k, product }) => ({
-    name: fill(text.dimension, { i: dimension }), said: `${spell(q)} · ${bracketed(k)} = ${spell(product)}`, product,
+    name: fill(text.dimension, { i: dimension }), written: `${spell(q)} · ${bracketed(k)} = ${spell(product)}`, product,
   }))
   const all = sum.n ? [...terms, rest] : terms
   const most = Math.max(...all.map(({ product }) => Math.abs(product)), 1e-12)
@@ -125,7 +125,7 @@ function paintLeft(pen, { sum, lacks }, { x, y, w }) {
 }
 
 /** A product: its name, a bar to the right or left of zero, the numbers. */
-function paintTerm({ context, theme, signs }, { name, said, product }, most, { x, y, w }) {
+function paintTerm({ context, theme, signs }, { name, written, product }, most, { x, y, w }) {
   const middle = y + LINE / 2
   const [label, numbers] = [92, 182]
   const bars = w - label - numbers
@@ -136,7 +136,7 @@ function paintTerm({ context, theme, signs }, { name, said, product }, most, { x
   context.fillStyle = theme.text
   context.fillText(shorten(context, name, label - 6), x, middle)
   context.textAlign = "right"
-  context.fillText(said, x + w, middle)
+  context.fillText(written, x + w, middle)
   const long = (bars / 2 - 4) * (product / most)
   context.fillStyle = signs[product < 0 ? 1 : 0]
   context.fillRect(Math.min(zero, zero + long), y + 4, Math.max(1, Math.abs(long)), LINE - 8)

@@ -8,16 +8,15 @@ import { makeRamp, themeOf } from "../shared/colours.js"
 import { MOVES, button, fill, focusQuietly, isTyped, part } from "../shared/dom.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { atScale, pointOn } from "../shared/surface.js"
-import { Rest, readPlace, spellPlace } from "./address.js"
 import { Captions } from "./captions.js"
 import { cellAt, isCell, nextCell } from "./cell.js"
-import { Keep } from "./keep.js"
+import { FileButtons } from "./files.js"
 import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
 import { Places, headOf } from "./places.js"
 import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
-import { WHOLE, around, between, followed, viewOf, zoomed } from "./zoom.js"
+import { RestingPlace, WHOLE, around, between, followed, readPlace, spellPlace, viewOf, zoomed } from "./zoom.js"
 
 const SPEEDS = [0.5, 1, 2, 4]
 const ZOOMING = 500 // milliseconds
@@ -29,7 +28,7 @@ const CALM = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 
 /**
  * @param {HTMLElement} element the container
- * @param {object} message what map.py packed, or place.py
+ * @param {object} message what map.py packed
  * @param {{onSelect?: (selection: object) => void, onZoom?: (place: string) => void}} host called with the head in focus,
  *   and with the place at which the zoom rests; without onZoom there are no sums of cells
  * @returns {{update: (message: object) => void, destroy: () => void}}
@@ -50,7 +49,7 @@ class MapView {
     this.place = null // what one has zoomed in on
     this.cursor = null // the cell that the arrow keys are at, in a head
     this.given = null // the place's message
-    this.resting = new Rest((place) => this.host.onZoom?.(place))
+    this.resting = new RestingPlace((place) => this.host.onZoom?.(place))
     this.hovered = null
     this.row = 0
     this.hasPlayed = STAGE.lastStep.direction < 0 // a presentation that comes back from the next page
@@ -86,7 +85,7 @@ class MapView {
       button(zoom, "zoom-in", () => this.in(), "+"),
       button(zoom, "zoom-whole", () => this.zoomTo(null), "⤢"),
     ]
-    this.keep = new Keep(bar, this)
+    this.files = new FileButtons(bar, this)
     this.count = part(this.root, "div", "count")
     this.caption = part(this.root, "div", "say", { role: "status", "aria-live": "polite" })
     const path = part(this.root, "div", "path")
@@ -120,7 +119,7 @@ class MapView {
     this.model = readModel(message)
     this.captions = new Captions(this.model)
     if (isNew) {
-      this.keep.cancel()
+      this.files.cancel()
       this.thumbnails = new Thumbnails()
       this.focus = message.focus
       cancelAnimationFrame(this.frame) // the layout is still that of another model
@@ -137,14 +136,14 @@ class MapView {
       element.title = name
       element.setAttribute("aria-label", name)
     }
-    this.keep.name()
+    this.files.name()
   }
 
   destroy() {
     this.pause()
     cancelAnimationFrame(this.zooming)
     this.resting.stop()
-    this.keep.destroy()
+    this.files.destroy()
     this.leave()
   }
 
@@ -200,9 +199,9 @@ class MapView {
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
     this.seen = this.isFollowing ? followed(stages, this.shown, layout) : view
     this.painted = { model, layout, theme, view: this.seen, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell }
-    atScale(this.keep.scale, () => paintMap(this.canvas, this.painted))
+    atScale(this.files.scale, () => paintMap(this.canvas, this.painted))
     this.tell(scene, focus)
-    this.keep.painted()
+    this.files.painted()
     this.root.dataset.painted = this.model.revision
   }
 

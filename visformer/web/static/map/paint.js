@@ -1,17 +1,24 @@
 /** Draw the whole model at a time of its play: a pure function of the layout, the scene and the view. */
 
 import { paintCell } from "./cell.js"
-import { paintDetail } from "./detail.js"
 import { FFN, LINES } from "./layout.js"
-import { paintLines } from "./lines.js"
+import { rowName } from "./model.js"
+import { inkOn } from "../shared/colours.js"
 import { shorten, sizeCanvas } from "../shared/surface.js"
 import { byWord } from "./timeline.js"
+import { rectOf } from "./zoom.js"
 
 const ROUND = 5
 const SLANT = Math.PI / 4.5
 const QUIET = 0.2 // opacity of lines around what has not been computed yet
 const [LETTER, WIDE] = [0.6, 1.08] // width of a letter, and of a Chinese one, before they are tokens: of its size
 const GATHERED = 0.65 // share of the first stage after which the letters of each token are together
+const LEAST = 0.05 // smaller weights have no line
+const WIDEST = 9 // pixels for weight 1
+const OTHER = 0.2 // opacity of the rows that are not being computed
+const TOKENS = 150 // pixels on the screen from which a head has its tokens beside it
+const NUMBERS = 30 // width of a cell from which it has its number
+const LARGE = 400 // and up to which
 
 /**
  * @param {HTMLCanvasElement} canvas
@@ -34,7 +41,7 @@ export function paintMap(canvas, picture) {
 }
 
 /** How many rows of a column have passed a key, of all its rows. */
-export function rowsDone({ model, scene }, column, key) {
+function rowsDone({ model, scene }, column, key) {
   const n = model.tokens[column.side].length
   const done = scene.progress(`${column.stack}.${key}`)
   return byWord(model, column) ? Math.min(n, done) : done * n
@@ -440,3 +447,114 @@ function paintReturn({ context, theme, model, scene, layout }, column) {
   context.fillText(token, Math.min(x, layout.width - width / 2), y)
 }
 
+// The weights of the head in focus, as curved lines below the tokens: the stronger, the wider
+
+function paintLines(pen) {
+  const { context, model, layout, focus, scene, hovered, theme } = pen
+  if (!focus) return
+  const stack = model.stacks.find(({ name }) => name === focus.stack)
+  const weights = model.weights.of(`${focus.stack}/${focus.layer}/${focus.head}`)
+  const rows = layout.columns.find(({ side }) => side === stack.rows)
+  const columns = layout.columns.find(({ side }) => side === sideOf(stack.columns))
+  if (!weights || !rows || !columns) return
+  const [, , nQueries, nKeys] = stack.shape
+  const key = `${rows.stack}.${focus.layer}.${focus.stack.split(".")[1]}`
+  const isWordwise = byWord(model, rows)
+  const done = isWordwise ? scene.progress(key) : scene.progress(key) * nQueries
+  const current = scene.stage?.word ?? (hovered?.row !== undefined && hovered.column === rows ? hovered.row : null)
+  const alone = hovered?.row !== undefined && hovered.column === columns && columns !== rows ? hovered.row : null
+  context.lineCap = "round"
+  for (let query = 0; query < nQueries; query++) {
+    const share = Math.max(0, Math.min(1, done - query))
+    if (!share) continue
+    for (let k = 0; k < nKeys; k++) {
+      const weight = weights[query * nKeys + k]
+      if (weight < LEAST || k >= model.tokens[columns.side].length) continue
+      const faded = (current !== null && current !== query) || (alone !== null && alone !== k)
+      context.globalAlpha = (faded ? OTHER : 1) * share * (0.25 + 0.65 * weight)
+      context.strokeStyle = theme.curves[k % theme.curves.length]
+      context.lineWidth = 1 + WIDEST * weight
+      curve(context, rows, query, columns, k)
+    }
+  }
+  context.globalAlpha = 1
+  context.lineCap = "butt"
+}
+
+const sideOf = (side) => side.replace("+sink", "")
+
+/** From below the query's token to below the key's; within a column from the one up to the other. */
+function curve(context, rows, query, columns, key) {
+  const [from, to] = [rows.centre(query), columns.centre(key)]
+  const y = rows.tokens.y + rows.tokens.h + 2
+  const room = 34
+  const depth = rows === columns ? Math.min(room, 10 + Math.abs(from - to) * 0.2) : room
+  context.beginPath()
+  context.moveTo(from, y)
+  if (rows === columns && query === key) context.ellipse(from, y + 6, 5, 6, 0, -Math.PI / 2, 1.5 * Math.PI)
+  else context.bezierCurveTo(from, y + depth * 1.3, to, y + depth * 1.3, to, y)
+  context.stroke()
+}
+
+// What a head shows once one has zoomed in on it: its tokens, its weights as numbers, and the cell that is pointed at
+
+function paintDetail(pen) {
+  const { model, layout, view, place, cursor } = pen
+  if (!place || place.head === undefined || view.scale * layout.side < TOKENS) return
+  const column = layout.columns.find(({ stack }) => stack === place.stack)
+  const sublayer = column?.layers.flatMap(({ sublayers = [] }) => sublayers).find((one) => one.layer === place.layer && one.kind === place.kind)
+  const head = sublayer?.heads[place.head]
+  if (!head) return
+  const stack = model.stacks.find(({ name }) => name === `${place.stack}.${place.kind}`)
+  const rows = model.tokens[stack.rows].map((_, i) => rowName(model, stack, i))
+  const columns = model.tokens[stack.columns]
+  paintNumbers(pen, stack, head.rect)
+  paintLabels(pen, head.rect, rows, columns)
+  if (cursor) paintCursor(pen, rectOf(cursor, layout))
+}
+
+function paintCursor({ context, theme, view }, { x, y, w, h }) {
+  context.strokeStyle = theme.text
+  context.lineWidth = 2.5 / view.scale
+  context.strokeRect(x, y, w, h)
+}
+
+function paintLabels({ context, theme, view }, { x, y, w, h }, rows, columns) {
+  const size = 13 / view.scale
+  const [high, wide] = [h / rows.length, w / columns.length]
+  if (high * view.scale < 11 || high * view.scale > LARGE) return
+  context.font = `${size}px ${theme.font}`
+  const left = Math.max(...rows.map((token) => context.measureText(token).width)) + 2 * size
+  const above = Math.max(...columns.map((token) => context.measureText(token).width)) * 0.75 + 1.5 * size
+  context.globalAlpha = 0.94
+  context.fillStyle = theme.background
+  context.fillRect(x - left, y - above, left - size * 0.2, h + above + size * 0.4)
+  context.fillRect(x - left, y - above, w + left + above * 0.6, above - size * 0.2)
+  context.globalAlpha = 1
+  context.fillStyle = theme.text
+  context.textBaseline = "middle"
+  context.textAlign = "right"
+  rows.forEach((token, i) => context.fillText(token, x - size * 0.5, y + (i + 0.5) * high))
+  context.textAlign = "left"
+  columns.forEach((token, i) => {
+    context.save()
+    context.translate(x + (i + 0.5) * wide, y - size * 0.5)
+    context.rotate(-Math.PI / 4)
+    context.fillText(token, 0, 0)
+    context.restore()
+  })
+}
+
+function paintNumbers({ context, theme, view, model, place }, stack, { x, y, w, h }) {
+  const [, , nQueries, nKeys] = stack.shape
+  const weights = model.weights.of(`${stack.name}/${place.layer}/${place.head}`)
+  const [high, wide] = [h / nQueries, w / nKeys]
+  if (!weights || wide * view.scale < NUMBERS || wide * view.scale > LARGE) return
+  context.font = `${11 / view.scale}px ${theme.font}`
+  context.textAlign = "center"
+  context.textBaseline = "middle"
+  weights.forEach((weight, i) => {
+    context.fillStyle = inkOn(theme.ramp.colours[model.step(weight)])
+    context.fillText(weight.toFixed(2), x + ((i % nKeys) + 0.5) * wide, y + (Math.floor(i / nKeys) + 0.5) * high)
+  })
+}

@@ -1,7 +1,7 @@
 /** Around the picture: the names of the places on the way, and buttons over those further in, for keyboards and screen readers. */
 
 import { button, part } from "../shared/dom.js"
-import { open } from "../shared/history.js"
+import { open } from "../shared/navigation.js"
 import { isCell, strongestCells } from "./cell.js"
 import { pathTo, placesIn, rectOf } from "./zoom.js"
 

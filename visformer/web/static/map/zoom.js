@@ -6,6 +6,7 @@ export const WHOLE = { x: 0, y: 0, scale: 1 }
 const CLOSEST = 60 // by wheel and fingers; a cell is shown as large as the picture
 const [AROUND, FILLED] = [0.62, 0.94] // share of the picture that a head fills, and what is larger
 const FOLLOWED = 2.2 // the play is followed no closer
+const LATER = 250 // milliseconds until the zoom has come to rest
 const MOVE = 0.6 // seconds from one place of the play to the next
 
 /** Keep a view inside the picture, no closer than this. */
@@ -117,4 +118,44 @@ export function placesIn(place, { columns }) {
   if (!here || place.head !== undefined) return []
   if (place.kind === undefined) return here.sublayers.map(({ kind }) => ({ ...place, kind }))
   return here.sublayers.find(({ kind }) => kind === place.kind).heads.map(({ head }) => ({ ...place, head }))
+}
+
+/** Write a place as in links: "decoder.2.cross_attn.3", with numbers from 1; "": the whole model. */
+export function spellPlace(place) {
+  if (!place) return ""
+  const { stack, layer, kind, head, query, key } = place
+  const from1 = (number) => (number === undefined ? undefined : number + 1)
+  const parts = [stack, from1(layer), kind, from1(head), from1(query), from1(key)]
+  return parts.filter((part) => part !== undefined).join(".")
+}
+
+/** The place that a text names; the server has checked that there is one. */
+export function readPlace(written) {
+  if (!written) return null
+  const [stack, layer, kind, ...numbers] = written.split(".")
+  const [head, query, key] = numbers.map((number) => number - 1)
+  const named = Object.entries({ stack, layer: layer - 1, kind, head, query, key })
+  return Object.fromEntries(named.filter(([, part]) => part !== undefined))
+}
+
+/** Tells where the zoom has come to rest, once it has; `known`: the place that was told last. */
+export class RestingPlace {
+  constructor(tell) {
+    this.tell = tell
+    this.known = ""
+  }
+
+  at(place) {
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => {
+      const text = spellPlace(place)
+      if (text === this.known) return
+      this.known = text
+      this.tell(text)
+    }, LATER)
+  }
+
+  stop() {
+    clearTimeout(this.timer)
+  }
 }

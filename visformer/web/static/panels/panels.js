@@ -4,13 +4,11 @@
  * mountPanels(element, message) is independent of the host. Text is data: it goes to canvases and textContent, never HTML.
  */
 
-import { OPERATOR, arrange } from "./arrange.js"
-import { makeRamp, themeOf } from "../shared/colours.js"
+import { OPERATOR, arrange, paginate } from "./arrange.js"
+import { makeRamp, stepper, themeOf } from "../shared/colours.js"
 import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
-import { spellNumber } from "../shared/numbers.js"
-import { paginate } from "./pagination.js"
-import { readPanel } from "./panel.js"
+import { spellCell, spellNumber } from "../shared/numbers.js"
 import { Play } from "./play.js"
 import { MOVES, clamp, fill, onPointer, part } from "../shared/dom.js"
 import { STAGE, enter, keptBelow, roomBelow, updateVisibility } from "../shared/stage.js"
@@ -402,4 +400,33 @@ class PanelsView {
     const { left, top, cellWidth, cellHeight } = layout
     Object.assign(canvas.dataset, { left, top, cellWidth, cellHeight })
   }
+}
+
+/** Add to a panel of the header its numbers and their steps on the colour ramp. */
+function readPanel(panel, numbers) {
+  const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
+  const values = new Float32Array(numbers, panel.values, nRows * nColumns)
+  const step = stepper({ ...panel, kind: panel.scale })
+  return {
+    ...panel,
+    rows: sideOf(panel.rows),
+    columns: sideOf(panel.columns),
+    values,
+    numbers: values,
+    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
+    outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
+    spell: (number) => spellCell(number, panel.decimals, panel.scale),
+    nRows,
+    nColumns,
+  }
+}
+
+function sideOf({ title, texts, places, special, after, numeric, written }) {
+  const labels = texts.map((text, i) => ({
+    text,
+    after: after[i] ?? "",
+    place: places ? String(i + 1) : "",
+    special: Boolean(special[i]),
+  }))
+  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
 }

@@ -93,8 +93,8 @@ export class Play {
     this.toggler.textContent = this.timer ? text.pause : text.play
     this.back.disabled = at <= 0
     this.on.disabled = at === stages.length - 1
-    const said = stages[at]?.said ?? ""
-    if (this.say.textContent !== said) this.say.textContent = said
+    const sentence = stages[at]?.said ?? ""
+    if (this.say.textContent !== sentence) this.say.textContent = sentence
     this.bar.dataset.stage = at
     const shown = new Set(stages.slice(0, at + 1).map(({ panel }) => panel))
     for (const { panel } of stages) {

@@ -5,7 +5,6 @@
  * Everything happens in the browser; the host is only called for another step and for the QR code of the address.
  */
 
-import { codePath, typedAddress } from "./qr.js"
 import { Tables } from "./tables.js"
 import { button, fill, focusQuietly, focusedElement, isTyped, load, part, store } from "../shared/dom.js"
 import { Help } from "../shared/help.js"
@@ -32,6 +31,8 @@ const BACK = ["ArrowLeft", "ArrowUp", "PageUp"]
 const SCROLLS = ["ArrowDown", "ArrowUp", "PageDown", "PageUp"]
 const MOMENTS = { ",": "back", ".": "on" } // of the model's training
 const MOVED = "[role=slider], [role=radio], [role=tab], input[type=range], input[type=radio]" // by arrow keys
+const QUIET = 4 // width of a QR code's quiet zone, in modules
+const TYPED = 60 // maximum characters of an address that people type
 
 /** State that outlives this view, which the host rebuilds with each page. */
 const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
@@ -177,11 +178,11 @@ class Presentation {
   /** While a room is open, its key is kept in this tab, and in no address: after a reload the room is taken up again. */
   updateRoom() {
     const { room } = this.data
-    const kept = load(...ROOM)
+    const stored = load(...ROOM)
     if (room?.open) store(...ROOM, room.key)
-    else if (room && room.key === kept) store(...ROOM, "")
-    else if (!room && kept && kept !== STATE.offered) this.host.onRoom(kept)
-    STATE.offered = room ? null : kept
+    else if (room && room.key === stored) store(...ROOM, "")
+    else if (!room && stored && stored !== STATE.offered) this.host.onRoom(stored)
+    STATE.offered = room ? null : stored
   }
 
   writeCode() {
@@ -480,4 +481,27 @@ function takeSnapshot() {
 function restore(snapshot) {
   for (const [element, top] of snapshot?.scrolled ?? []) element.scrollTop = top
   if (snapshot?.focused?.isConnected) focusQuietly(snapshot.focused)
+}
+
+/** Draw a QR code as SVG: dark modules on white, with the quiet zone that readers need. */
+function codePath({ size, rows }, label) {
+  const whole = size + 2 * QUIET
+  const dark = [...rows].flatMap((square, i) => (square === "1" ? [i] : []))
+  const d = dark.map((i) => `M${QUIET + (i % size)} ${QUIET + Math.floor(i / size)}h1v1h-1z`).join("")
+  const parts = [svg("rect", { width: whole, height: whole, fill: "#fff" }), svg("path", { d, fill: "#000" })]
+  const sizes = { viewBox: `0 0 ${whole} ${whole}`, "shape-rendering": "crispEdges" }
+  return svg("svg", { ...sizes, role: "img", "aria-label": label }, parts)
+}
+
+function svg(tag, attributes, parts = []) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...parts)
+  return element
+}
+
+/** An address for people to type: without the scheme; empty if it is too long for that. */
+function typedAddress(address) {
+  const text = address.replace(/^https?:\/\//, "")
+  return text.length > TYPED ? "" : text
 }

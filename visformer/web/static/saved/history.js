@@ -1,18 +1,18 @@
-/** The explorer at every moment of a training in a saved file: a slider goes through them, and the selection stays. */
+/** The explorer at every checkpoint of a training in a saved file: a slider goes through them, and the selection stays. */
 
 import { mountAttention } from "../explorer/explorer.js"
-import { button, clamp, focusQuietly, isTyped, part } from "../shared/dom.js"
+import { button, clamp, isTyped, part } from "../shared/dom.js"
 import { messageOf } from "../shared/message.js"
-import { followTheme } from "./theme.js"
+import { focusPicture, followTheme } from "./page.js"
 
-const PACE = 1200 // milliseconds for which each moment is shown while it plays
+const PACE = 1200 // milliseconds for which each checkpoint is shown while it plays
 const OTHERS = 3 // likely tokens below the one that follows
 const LEAST = 0.001
 const OWN_KEYS = "button, a, select, input:not([type=range])" // what Space presses itself
 const isWhole = window.parent === window // in a notebook, keys and the address are the notebook's
 
-const { moments, text } = messageOf("history")
-const last = moments.length - 1
+const { moments: checkpoints, text } = messageOf("history")
+const last = checkpoints.length - 1
 const host = document.querySelector(".vf-host")
 const bar = document.querySelector(".vf-history")
 const title = document.querySelector("h1").firstChild
@@ -26,15 +26,15 @@ part(bar, "p", "about").textContent = text.predicted
 const written = part(bar, "div", "written", { role: "img", tabindex: 0 })
 Object.assign(back, { title: text.back, ariaLabel: text.back })
 Object.assign(on, { title: text.on, ariaLabel: text.on })
-for (const element of [written, written.previousSibling]) element.hidden = !moments.some(({ steps }) => steps.length)
+for (const element of [written, written.previousSibling]) element.hidden = !checkpoints.some(({ steps }) => steps.length)
 
 let [at, playing, view, selected] = [-1, null, null, null]
 
-/** Show a moment; what the visitor selected last is selected there, too, as far as it has such a token. */
-function show(moment) {
-  if (moment === at) return
-  at = moment
-  const { steps, ...named } = moments[at]
+/** Show a checkpoint; what the visitor selected last is selected there, too, as far as it has such a token. */
+function show(checkpoint) {
+  if (checkpoint === at) return
+  at = checkpoint
+  const { steps, ...named } = checkpoints[at]
   title.data = `${named.title} `
   said.textContent = named.said
   slider.value = at
@@ -74,7 +74,7 @@ function line(column, token, share) {
   return row
 }
 
-/** Write a probability as the pages do, see pictures/style/numbers.py. */
+/** Write a probability as the pages do, see pictures/style.py. */
 function spell(share) {
   if (!share) return share === 0 ? "0" : ""
   return share < LEAST ? `<${LEAST}` : share.toFixed(3)
@@ -82,10 +82,10 @@ function spell(share) {
 
 function turn(by) {
   play(false)
-  show(clamp(at + by, moments.length))
+  show(clamp(at + by, checkpoints.length))
 }
 
-/** Play through the moments to the last, from the first if it is shown already; or stop. */
+/** Play through the checkpoints to the last, from the first if it is shown already; or stop. */
 function play(starts) {
   clearInterval(playing)
   playing = null
@@ -109,17 +109,15 @@ addEventListener("keydown", (event) => {
 })
 addEventListener("hashchange", () => show(ofAddress()))
 
-/** The moment in the address; by default the last, the model as it is. */
+/** The checkpoint in the address; by default the last, the model as it is. */
 function ofAddress() {
-  const [, moment] = /^#moment=(\d+)$/.exec(location.hash) ?? []
-  return moment === undefined ? last : clamp(Number(moment), moments.length)
+  const [, checkpoint] = /^#moment=(\d+)$/.exec(location.hash) ?? []
+  return checkpoint === undefined ? last : clamp(Number(checkpoint), checkpoints.length)
 }
 
-followTheme()
-play(false)
-show(ofAddress())
-if (isWhole) {
-  const root = host.querySelector(".vf-root")
-  root.tabIndex = -1
-  focusQuietly(root)
+export function showHistory() {
+  followTheme()
+  play(false)
+  show(ofAddress())
+  focusPicture()
 }

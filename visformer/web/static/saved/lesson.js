@@ -29,10 +29,12 @@ function show() {
   window.scrollTo(0, 0)
 }
 
-addEventListener("hashchange", show)
-addEventListener("keydown", ({ key, target }) => {
-  const by = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 }[key]
-  const wanted = by && target === document.body && steps[at + by] // views handle the arrow keys themselves
-  if (wanted) location.hash = wanted.id
-})
-show()
+export function showLesson() {
+  addEventListener("hashchange", show)
+  addEventListener("keydown", ({ key, target }) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 }[key]
+    const wanted = by && target === document.body && steps[at + by] // views handle the arrow keys themselves
+    if (wanted) location.hash = wanted.id
+  })
+  show()
+}

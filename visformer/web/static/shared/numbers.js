@@ -1,4 +1,4 @@
-/** How numbers are written for people, who do not read 4.3e-4. pictures/style/numbers.py does so on the server. */
+/** How numbers are written for people, who do not read 4.3e-4. pictures/style.py does so on the server. */
 
 import { STAGE } from "./stage.js"
 

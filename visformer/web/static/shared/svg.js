@@ -39,8 +39,8 @@ export class SvgCanvas {
   /** What was painted, as the text of a file; title and description: for those who do not see it. */
   file(title, description) {
     const root = this.element({ role: "img" })
-    const told = [["title", title], ["desc", description]].filter(([, text]) => text)
-    root.prepend(...told.map(([tag, text]) => element(tag, {}, text)))
+    const texts = [["title", title], ["desc", description]].filter(([, text]) => text)
+    root.prepend(...texts.map(([tag, text]) => element(tag, {}, text)))
     return new XMLSerializer().serializeToString(root)
   }
 }

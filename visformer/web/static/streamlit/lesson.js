@@ -3,10 +3,9 @@
  * take titles as Markdown, which visitors may have written; here they are text. No control moves when the step changes.
  */
 
-import { button, fill, focusQuietly, part } from "../shared/dom.js"
-import { open } from "../shared/history.js"
-import { TURN } from "./post.js"
-import { streamlitView } from "./views/view.js"
+import { button, fill, part } from "../shared/dom.js"
+import { open } from "../shared/navigation.js"
+import { TURN } from "./view.js"
 
 /**
  * focused: the control that had the focus when the host removed the bar, as it does with each page; typed: what was
@@ -14,28 +13,23 @@ import { streamlitView } from "./views/view.js"
  */
 const STATE = (globalThis[Symbol.for("visformer.lesson")] ??= { focused: "", at: null, typed: null })
 
-export default streamlitView(
-  (element, message, host) => {
-    const bar = new Bar(element, host)
-    bar.update(message)
-    return bar
-  },
-  (host, { setTriggerValue }) => {
-    host.onOpen = (step) => setTriggerValue("open", step)
-    host.onLeave = () => setTriggerValue("leave", true)
-  },
-)
+/** @param {{onOpen: (step: number) => void, onLeave: (leaves: true) => void}} host */
+export function mountLessonBar(element, message, host) {
+  const bar = new LessonBar(element, host)
+  bar.update(message)
+  return bar
+}
 
-class Bar {
+class LessonBar {
   constructor(element, host) {
     this.host = host
     this.root = part(element, "nav", "lesson-bar")
     this.buttons = {
       back: this.button("back", () => this.turn(-1)),
       dots: part(this.root, "div", "dots"),
-      on: this.button("on", () => (this.isOver ? host.onLeave() : this.turn(1))),
+      on: this.button("on", () => (this.isOver ? host.onLeave(true) : this.turn(1))),
       again: this.button("again", () => this.open(this.data.at)),
-      leave: this.button("leave", () => host.onLeave()),
+      leave: this.button("leave", () => host.onLeave(true)),
     }
     this.listening = new AbortController()
     const { signal } = this.listening

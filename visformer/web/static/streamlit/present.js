@@ -1,18 +1,16 @@
-/** A presentation in Streamlit: steps, the address's QR code and the room are requested through triggers. */
+/** A presentation in Streamlit: where the page has its pictures, and the buttons that it presses on the page. */
 
 import { mountPresent } from "../presentation/present.js"
-import { TURN } from "./post.js"
-import { streamlitView } from "./views/view.js"
+import { TURN } from "./view.js"
 
-export default streamlitView(mountPresent, (host, { setTriggerValue, parentElement }) => {
-  host.sheet = parentElement.querySelector(".vf-sheet").textContent
-  host.body = () => document.querySelector(".st-key-page_body")
-  host.pictures = () => [...(host.body()?.querySelectorAll("[class*=st-key-picture_]") ?? [])]
-  host.onStep = (direction) => setTriggerValue("step", direction)
-  host.onTurn = (direction) => document.dispatchEvent(new CustomEvent(TURN, { detail: direction }))
-  host.onMore = () => document.querySelector(".st-key-lesson_hint button, .st-key-lesson_answer button")?.click()
-  host.onMoment = (name) => document.querySelector(`.st-key-timeline_${name} button`)?.click()
-  host.onAsk = (what) => setTriggerValue("ask", what)
-  host.onType = (sentence) => setTriggerValue("type", sentence)
-  host.onRoom = (key) => setTriggerValue("room", key)
-})
+export function mountPresentation(element, message, host) {
+  const body = () => document.querySelector(".st-key-page_body")
+  return mountPresent(element, message, Object.assign(host, {
+    body,
+    sheet: element.parentNode.querySelector(".vf-sheet").textContent,
+    pictures: () => [...(body()?.querySelectorAll("[class*=st-key-picture_]") ?? [])],
+    onTurn: (direction) => document.dispatchEvent(new CustomEvent(TURN, { detail: direction })),
+    onMore: () => document.querySelector(".st-key-lesson_hint button, .st-key-lesson_answer button")?.click(),
+    onMoment: (name) => document.querySelector(`.st-key-timeline_${name} button`)?.click(),
+  }))
+}

@@ -9,7 +9,7 @@ const PATIENCE = 1500 // ms: most interruptions are shorter
 const SPREAD = 1000 // ms: random delay, so that a whole class does not reconnect at once
 const DIALOG = "[data-testid='stDialog']"
 
-export default ({ data, parentElement, setTriggerValue }) => {
+export function watchConnection({ data, parentElement, setTriggerValue }) {
   const app = document.querySelector("[data-testid='stApp']")
   const notice = parentElement.querySelector(".vf-connection")
   if (!app || !notice || !data) return undefined

@@ -8,7 +8,7 @@
 const ATTRIBUTES = ["aria-label", "title", "placeholder", "data-title"] // data-title: Plotly's tooltips
 const EXCLUDED = "[data-testid=stText], [role=option]:not([style*=contents]), svg"
 
-export default ({ data }) => {
+export function translateLabels({ data }) {
   if (!data) return undefined
   const { lang, words } = JSON.parse(new TextDecoder().decode(data))
   document.documentElement.lang = lang // for screen readers, and for the language's Han glyphs
@@ -26,7 +26,7 @@ export default ({ data }) => {
 }
 
 /** Return a function from Streamlit's English text to ours, or undefined; "Help for {what}" matches with any {what}. */
-export function translator(words) {
+function translator(words) {
   const exact = new Map(words)
   const parts = words.filter(([english]) => english.includes("{")).map(([english, ours]) => [...english.split(/\{\w+\}/), ours])
   return (text) => {

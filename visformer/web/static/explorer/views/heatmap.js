@@ -4,7 +4,6 @@ import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
 import { clamp, focusQuietly, part } from "../../shared/dom.js"
 import { spellCell } from "../../shared/numbers.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
-import { fade } from "../fade.js"
 
 const LARGEST_CELL = 78
 const LABELLED = 14 // minimum row height for a small label
@@ -12,6 +11,7 @@ const ZOOM = 1.5
 const FEWEST = 4 // cells along a side at maximum zoom
 const DRAG = 4 // pixels before a press becomes a drag
 const CHANGE = 200 // milliseconds in which the colours of one head become those of another
+const CALM = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 
 /** Two decimals, which fit a cell; weights that would be shown as .00 are omitted. */
 function spellShort(weight) {
@@ -194,4 +194,29 @@ class Heatmap {
     }
     return { ...same, steps: Uint8Array.from(numbers, step), rows: lens.rows, columns: lens.columns, numbers }
   }
+}
+
+/**
+ * Change the colours of cells gradually, each along the ramp from its old step to its new one: call draw with the steps of
+ * each frame, at last with `to` itself; at once if the visitor prefers reduced motion.
+ * @param {Uint8Array} from
+ * @param {Uint8Array} to of the same length
+ * @param {number} duration in milliseconds
+ * @param {(steps: Uint8Array) => void} draw
+ * @returns {() => void} ends it where it is
+ */
+function fade(from, to, duration, draw) {
+  if (CALM?.matches) {
+    draw(to)
+    return () => {}
+  }
+  const start = performance.now()
+  let frame = 0
+  const next = (now) => {
+    const share = Math.max(0, (now - start) / duration)
+    draw(share < 1 ? to.map((step, i) => Math.round(from[i] + (step - from[i]) * share)) : to)
+    if (share < 1) frame = requestAnimationFrame(next)
+  }
+  next(start)
+  return () => cancelAnimationFrame(frame)
 }

@@ -1,1 +1,0 @@
-"""The pictures of the page that compares two of anything."""

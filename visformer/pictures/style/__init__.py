@@ -1,1 +1,0 @@
-"""How pictures look: colours and fonts, and how tokens and numbers are written."""
