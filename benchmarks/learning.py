@@ -49,7 +49,7 @@ def plain(seed: int, steps: int) -> float:
 
     from visformer.adapters.learning.recipe import Recipe
     from visformer.adapters.learning.tasks import NOTHING, TASKS
-    from visformer.adapters.learning.training import RATE, WARM_UP, Training
+    from visformer.adapters.learning.training import WARM_UP, Training
 
     torch.set_num_threads(1)
     ours = Training(Recipe(seed=seed)).module.state_dict()
@@ -82,12 +82,13 @@ def plain(seed: int, steps: int) -> float:
         state |= {f"norms.{layer}.{w}": f"decoder.layers.{layer}.norm_self.{w}" for w in ("weight", "bias")}
     state |= {f"norms.2.{w}": f"decoder.norm.{w}" for w in ("weight", "bias")}
     model.load_state_dict({name: ours[other] for name, other in state.items()})
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), fused=True)
+    rate = TASKS["repeat"].variants["drawn"].rate
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), fused=True)
     rng, begun = np.random.default_rng([seed, 1]), time.perf_counter()
     for step in range(1, steps + 1):
-        batch = TASKS["repeat"].sequences.batch(rng, "drawn")
+        batch = TASKS["repeat"].sequences.batch(rng)
         for group in optimizer.param_groups:
-            group["lr"] = RATE * min(1.0, step / WARM_UP)
+            group["lr"] = rate * min(1.0, step / WARM_UP)
         logits = model(torch.from_numpy(batch.ids))
         loss = F.cross_entropy(logits.flatten(0, 1), torch.from_numpy(batch.targets).flatten(), ignore_index=NOTHING)
         optimizer.zero_grad()

@@ -18,17 +18,16 @@ from safetensors import safe_open
 import visformer as vf
 from scripts import choose_silences
 from scripts.choose_heads import start
-from visformer.adapters.history import history
+from visformer.adapters.checkpoints import history
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
-from visformer.model.checkpoints import FOLDER, load_checkpoint
+from visformer.model.checkpoints import FOLDER, load_checkpoint, pack
 from visformer.model.kinds import Model
 from visformer.model.masks import PAD_ID
-from visformer.model.moments import pack
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.pictures.map import RECORD
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training.contexts import sentence_batches, sentence_rows
 from visformer.training.data import SPLIT_SEED, Batch, Pair, pair_batches, read_pairs, split_pairs
 from visformer.training.evaluation.alignment import align, read_aligned

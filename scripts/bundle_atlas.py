@@ -16,15 +16,15 @@ from typing import Any
 
 import visformer as vf
 from visformer.adapters.base import TracedModel
-from visformer.adapters.bundled import BUNDLED, GPT
+from visformer.adapters.checkpoints import BUNDLED, GPT
 from visformer.analysis import bundled_trees
 from visformer.analysis.atlas import Data, build
 from visformer.analysis.atlas.archive import bundled_file, pack
 from visformer.analysis.atlas.run import EFFECTS
 from visformer.model.tokenizer import Tokenizer
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training import grammar
-from visformer.training.sentences import Sentence
+from visformer.training.grammar import Sentence
 from visformer.training.supplement import FOLDER, read_rows
 
 EACH, SEED = 1000, 41

@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from scripts.docs import ROOT
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.export import figure_svg
 from visformer.model.checkpoints import FOLDER
 from visformer.pictures.charts.panels import look

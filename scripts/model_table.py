@@ -1,4 +1,4 @@
-"""Generate the tables in docs/models.md and docs/models.zh-CN.md: families.py and refused.py of adapters/huggingface.
+"""Generate the tables in docs/models.md and docs/models.zh-CN.md, of adapters/huggingface/families.py.
 
 python scripts/model_table.py writes them; a test checks that both files are up to date.
 """
@@ -6,8 +6,7 @@ python scripts/model_table.py writes them; a test checks that both files are up 
 import re
 from pathlib import Path
 
-from visformer.adapters.huggingface.families import FAMILIES, Family
-from visformer.adapters.huggingface.refused import REFUSED
+from visformer.adapters.huggingface.families import FAMILIES, REFUSED, Family
 from visformer.i18n import translations
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from scripts.docs import DOCS
-from visformer.adapters.params import weights_of
+from visformer.adapters.own import weights_of
 from visformer.i18n import translations
 from visformer.model.config import TransformerConfig
 from visformer.model.transformer import Transformer

@@ -11,7 +11,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from scripts.check_locale import messages_in_code
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.analysis import METHODS
 from visformer.export.formats import FORMATS
 

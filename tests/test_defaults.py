@@ -7,7 +7,7 @@ import pytest
 
 from scripts.choose_heads import FIRST, partners, start
 from tests.kinds import model_of
-from visformer.adapters.bundled import folder_of
+from visformer.adapters.checkpoints import folder_of
 from visformer.analysis.word_alignment import by_words
 from visformer.training.evaluation.alignment import forced_pattern
 

@@ -4,8 +4,7 @@ import pytest
 
 from scripts import export_tables, model_card, model_table, settings_tables, tensors_table
 from scripts.docs import DOCS
-from visformer.adapters.huggingface.families import FAMILIES
-from visformer.adapters.huggingface.refused import REFUSED
+from visformer.adapters.huggingface.families import FAMILIES, REFUSED
 from visformer.export.formats import FORMATS
 from visformer.pictures.registry.picture import pictures
 from visformer.system.limits import LIMITS

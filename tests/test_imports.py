@@ -17,7 +17,7 @@ import visformer.web.payload, visformer.figures
 import visformer.cli
 import visformer; visformer.Trace; visformer.errors
 import visformer; visformer.TransformerConfig(src_vocab=1, tgt_vocab=1)
-import visformer.adapters.huggingface.files, visformer.adapters.lookup as l; l.require_model('untrained')
+import visformer.adapters.huggingface.files, visformer.adapters.names as l; l.require_model('untrained')
 """,
     "transformers streamlit": """
 import visformer; visformer.load

@@ -7,8 +7,7 @@ import pytest
 import visformer as vf
 from scripts.measure_heads import aligning, history, measured, write
 from tests.support import tiny_gpt
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import head_scores, steps
+from visformer.adapters.checkpoints import BUNDLED, folder_of, head_scores, steps
 from visformer.analysis.known_heads import LEAST
 from visformer.app.session.measured import recorded
 from visformer.pictures.heads import labelled, ranked

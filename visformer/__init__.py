@@ -6,9 +6,9 @@ The public names below are imported on first use (PEP 562), so that ``import vis
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from visformer import trace
 from visformer.system.arguments import public
 from visformer.system.version import VERSION
-from visformer.trace import display
 
 __version__ = VERSION
 
@@ -23,7 +23,7 @@ _PUBLIC = {
     "padding_mask": "visformer.model.masks",
     "explorer": "visformer.export.notebook",
     "load": "visformer.adapters.load",
-    "moments": "visformer.adapters.history",
+    "moments": "visformer.adapters.checkpoints",
     "untrained": "visformer.adapters.load",
     "wrap": "visformer.adapters.load",
     "Trace": "visformer.trace",
@@ -57,7 +57,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from visformer import analysis, edits, errors, export, figures, formulas
-    from visformer.adapters.history import moments
+    from visformer.adapters.checkpoints import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.export.notebook import explorer
     from visformer.model.attention import attention
@@ -89,7 +89,7 @@ def _as_html(trace: "Trace") -> str:
         return f"<p>{escape(str(error))}</p>"
 
 
-display.as_html = _as_html
+trace.as_html = _as_html
 
 
 def __dir__() -> list[str]:

@@ -110,8 +110,7 @@ def source_of(
         held = tuple(stack.name for stack in STACKS if stack.in_trace(source))
         return Source(record=lambda _: source, stacks=held or Source.stacks, **look)
 
-    from visformer.adapters.bundled import BUNDLED
-    from visformer.adapters.history import figures_of
+    from visformer.adapters.checkpoints import BUNDLED, figures_of
     from visformer.adapters.load import load
 
     @cache
@@ -153,8 +152,7 @@ def source_of(
 
 def _name_of(model: Any) -> str:
     """Return the name under which a model can be loaded again."""
-    from visformer.adapters.bundled import BUNDLED
-    from visformer.adapters.history import model_of
+    from visformer.adapters.checkpoints import BUNDLED, model_of
 
     name: str = model_of(model.info.name)[0]
     return name if name in BUNDLED else str(model.info.source)

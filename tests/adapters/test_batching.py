@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support import tiny_gpt, tiny_translator
 from visformer.adapters import recording
-from visformer.adapters.batching import Batches, run_all
 from visformer.adapters.recording import nbytes_of
+from visformer.adapters.requests import Batches, run_all
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, TextError, TraceError, VisformerError
 from visformer.model.positions import POSITIONS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import visformer as vf
-from visformer.adapters.faults.names import N_FAULTS, base_of, names_broken
+from visformer.adapters.names import N_FAULTS, base_of, is_broken_name
 from visformer.errors import ConfigError
 
 SENTENCE, TARGET = "the cat saw the dog.", "猫看见了狗。"
@@ -168,7 +168,7 @@ def test_the_sound_model_stays_sound(sound):
 
 @pytest.mark.parametrize("name", ["broken-0", "broken-9", "broken-", "broken-1x", "broken-01"])
 def test_there_are_eight_models_with_a_fault(name):
-    assert names_broken(name)
+    assert is_broken_name(name)
     with pytest.raises(ConfigError, match="broken-1 to broken-8"):
         vf.load(name)
     with pytest.raises(ConfigError):

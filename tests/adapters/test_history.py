@@ -13,14 +13,12 @@ import torch
 import visformer as vf
 from scripts import bundle
 from tests.support import tiny_config, tiny_tokenizer
-from visformer.adapters.bundled import folder_of
-from visformer.adapters.history import head_scores
+from visformer.adapters.checkpoints import folder_of, head_scores
 from visformer.adapters.load import nbytes_of
-from visformer.adapters.lookup import require_model
+from visformer.adapters.names import require_model
 from visformer.errors import CheckpointError
-from visformer.model.checkpoints import load_checkpoint, save_checkpoint
-from visformer.model.moments import pack
-from visformer.system.checksums import damaged, write_sums
+from visformer.model.checkpoints import load_checkpoint, pack, save_checkpoint
+from visformer.system.files import damaged, write_sums
 from visformer.training.data import Pair, pair_batches
 from visformer.training.evaluation.alignment import read_aligned
 from visformer.training.train import TrainingPlan, train, validation_loss

@@ -14,8 +14,7 @@ from visformer.adapters.load import nbytes_of
 from visformer.adapters.own import LanguageModel
 from visformer.edits import Silence
 from visformer.errors import CheckpointError, TextError, VisformerError
-from visformer.model.checkpoints import save_checkpoint
-from visformer.model.moments import metadata_of, pack
+from visformer.model.checkpoints import metadata_of, pack, save_checkpoint
 from visformer.trace import Trace
 from visformer.trace.names import all_names
 from visformer.training.data import Pair

@@ -96,7 +96,7 @@ def test_a_damaged_evaluation_is_reported_with_its_file_and_a_remedy(folder, con
 
 
 def test_an_unknown_name_lists_the_bundled_models(monkeypatch):
-    monkeypatch.setattr("visformer.adapters.lookup.find_spec", lambda name: None)
+    monkeypatch.setattr("visformer.adapters.names.find_spec", lambda name: None)
     with pytest.raises(
         CheckpointError, match=r"no model 'en-fr': the bundled ones are en-zh, mini-gpt, mini-gpt-2.*visformer\[hf\]"
     ):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import tiny_gpt, tiny_translator
-from visformer.adapters.generating import Speaker
+from visformer.adapters.generating import Generator
 from visformer.model.decoding import NextToken, beam_search, reshape
 
 
@@ -54,8 +54,8 @@ def test_confidence_counts_no_step_after_the_end_of_a_shorter_sentence():
         def log_probabilities(self, prefix):
             return table[: len(prefix)]
 
-    speaker = Speaker(None, torch.ones(2, dtype=torch.bool), (1,))
-    (_, unsure), (ids, sure) = speaker.greedy(Same(), torch.zeros(2, 1, dtype=torch.long), [5, 5])
+    generator = Generator(None, torch.ones(2, dtype=torch.bool), (1,))
+    (_, unsure), (ids, sure) = generator.greedy(Same(), torch.zeros(2, 1, dtype=torch.long), [5, 5])
     assert (ids, sure) == ([1], pytest.approx(0.875))
     assert unsure == pytest.approx(0.5)
 
@@ -166,7 +166,7 @@ def test_alternatives_that_look_alike_are_told_apart_by_their_space():
     ids = range(len(model.tokenizer))
     alike = [i for i, n in Counter(model.tokenizer.shown([i])[0] for i in ids).items() if n > 1]
     assert alike, "this vocabulary has such tokens"
-    shown = model._speaker._apart(ids)
+    shown = model._generator._apart(ids)
     assert len({*shown}) == len(shown)
     for token in alike:
         assert {token, f"␣{token}"} <= {*shown}

@@ -10,11 +10,11 @@ from safetensors import safe_open
 
 import visformer as vf
 from tests.support import tiny_translator
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.errors import ConfigError
 from visformer.model.checkpoints import FOLDER
 from visformer.model.positions import POSITIONS
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.model.untrained import Untrained, is_untrained_name
 
 untrained = st.builds(
     lambda heads, wide, **more: Untrained(d_model=2 * heads * wide, n_heads=heads, **more),
@@ -31,7 +31,7 @@ untrained = st.builds(
 
 @given(untrained)
 def test_a_model_is_restored_from_its_name(model):
-    assert names_untrained(model.name)
+    assert is_untrained_name(model.name)
     assert Untrained.named(model.name) == model
 
 
@@ -83,5 +83,5 @@ def test_an_untrained_model_can_be_loaded_in_float64():
 
 
 def test_the_name_untrained_alone_has_the_default_sizes():
-    assert names_untrained("untrained") and not names_untrained("untraineds")
+    assert is_untrained_name("untrained") and not is_untrained_name("untraineds")
     assert Untrained.named("untrained") == Untrained()

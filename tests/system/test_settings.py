@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import visformer
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.errors import VisformerError
 from visformer.i18n import translations
 from visformer.system import settings

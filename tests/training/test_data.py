@@ -8,7 +8,7 @@ import torch
 from tests.support import tiny_tokenizer
 from visformer.errors import DataError
 from visformer.model.masks import pad
-from visformer.training.data import Example, Pair, batches, read_pairs, split_pairs, to_examples
+from visformer.training.data import Pair, TrainingExample, batches, read_pairs, split_pairs, to_examples
 
 
 def test_pairs_are_read_and_attributions_ignored(tmp_path):
@@ -50,14 +50,14 @@ def test_pairs_are_split_into_two_disjoint_halves_by_seed():
 def test_a_pair_gives_examples_of_both_directions_or_of_its_own():
     tokenizer = tiny_tokenizer()
     en, zh = tokenizer.encode("I"), tokenizer.encode("我")
-    en_zh = Example(src=[*en, 1], tgt=[tokenizer.token_id("<zh>"), *zh, 1])
-    zh_en = Example(src=[*zh, 1], tgt=[tokenizer.token_id("<en>"), *en, 1])
+    en_zh = TrainingExample(src=[*en, 1], tgt=[tokenizer.token_id("<zh>"), *zh, 1])
+    zh_en = TrainingExample(src=[*zh, 1], tgt=[tokenizer.token_id("<en>"), *en, 1])
     assert to_examples(tokenizer, [Pair("I", "我")]) == [en_zh, zh_en]
     assert to_examples(tokenizer, [Pair("I", "我", "zh-en")]) == [zh_en]
 
 
 def test_batches_have_every_example_once_and_stay_within_the_limit():
-    examples = [Example(src=[7] * (i % 9 + 1), tgt=[8] * (i % 5 + 2)) for i in range(100)]
+    examples = [TrainingExample(src=[7] * (i % 9 + 1), tgt=[8] * (i % 5 + 2)) for i in range(100)]
     lengths = []
     for src, tgt in batches(examples, tokens=60, seed=3):
         assert src.numel() + tgt.numel() <= 60
@@ -68,13 +68,13 @@ def test_batches_have_every_example_once_and_stay_within_the_limit():
 def test_batches_hold_little_padding():
     rng = random.Random(0)
     lengths = [max(2, round(rng.gauss(10, 3))) for _ in range(4000)]
-    examples = [Example(src=[7] * max(2, n + rng.randint(-3, 3)), tgt=[8] * n) for n in lengths]
+    examples = [TrainingExample(src=[7] * max(2, n + rng.randint(-3, 3)), tgt=[8] * n) for n in lengths]
     padded = sum(src.numel() + tgt.numel() for src, tgt in batches(examples, tokens=3000, seed=1))
     assert sum(len(e.src) + len(e.tgt) for e in examples) / padded > 0.92
 
 
 def test_the_order_of_batches_depends_on_the_seed():
-    examples = [Example(src=[i], tgt=[i, i]) for i in range(1, 40)]
+    examples = [TrainingExample(src=[i], tgt=[i, i]) for i in range(1, 40)]
     first, again, other = ([src.tolist() for src, _ in batches(examples, tokens=12, seed=seed)] for seed in (1, 1, 2))
     assert first == again != other
 

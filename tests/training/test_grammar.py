@@ -10,8 +10,8 @@ import pytest
 
 from visformer.errors import DataError
 from visformer.training import grammar as generate
-from visformer.training import lexicon, sentences, supplement
-from visformer.training.rules import parse_rule
+from visformer.training import lexicon, supplement
+from visformer.training.grammar import parse_rule
 from visformer.training.supplement import plain
 
 # https://universaldependencies.org/u/dep/
@@ -119,7 +119,7 @@ def test_every_rule_can_be_drawn(grammar):
 
 def is_drawn(grammar, rule, rng):
     try:
-        return sentences.compose(grammar.fill(rule, rng=rng), rng) is not None
+        return generate.compose(grammar.fill(rule, rng=rng), rng) is not None
     except generate.DeadEnd:
         return False
 
@@ -234,8 +234,8 @@ def test_hand_checked_analysis(grammar):
     """Written down from the guidelines of Universal Dependencies, not from what the program gave."""
     rule = next(rule for rule in grammar.rules if rule.name == "able.need_new")
     entries = {entry.key: entry for entry in grammar.entries}
-    values = {"S": sentences.Drawn(entries["pronoun he 他"], 0), "N": sentences.Drawn(entries["noun shirt 衬衫"], 0)}
-    s = sentences.compose(sentences.Node(rule, values), random.Random(0))
+    values = {"S": generate.Drawn(entries["pronoun he 他"], 0), "N": generate.Drawn(entries["noun shirt 衬衫"], 0)}
+    s = generate.compose(generate.Phrase(rule, values), random.Random(0))
     assert s.en_words == ("He", "needs", "a", "new", "shirt")
     assert s.zh_words == ("他", "需要", "一", "件", "新", "衬衫")
     assert s.en_heads == (1, -1, 4, 4, 1)
@@ -259,8 +259,8 @@ def test_spelling():
         ("I know who he is .", True, "I know who he is."),
         ("Tom 's cat is big .", True, "Tom's cat is big."),
     ):
-        words = [sentences.Word(word, "det" if word == "a" else "aux") for word in text.split()]
-        assert sentences.spell(words, short) == expected
+        words = [generate.TreeWord(word, "det" if word == "a" else "aux") for word in text.split()]
+        assert generate.spell(words, short) == expected
 
 
 def test_verb_forms():

@@ -14,15 +14,16 @@ from tests.support import tiny_config, tiny_tokenizer
 from visformer.errors import CheckpointError, VisformerError
 from visformer.model.config import GPTConfig
 from visformer.model.gpt import GPT
-from visformer.model.moments import initial_model
+from visformer.model.kinds import initial_model
 from visformer.model.transformer import Transformer
 from visformer.training.data import Batch, Pair, pair_batches
-from visformer.training.optimizer import Muon, orthogonalised
 from visformer.training.train import (
     FastDropout,
+    Muon,
     TrainingPlan,
     learning_rate,
     moment_steps,
+    orthogonalised,
     smoothed_loss,
     train,
     use_fast_dropout,

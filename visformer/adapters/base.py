@@ -1,36 +1,94 @@
 """The interface of every adapted model, whatever its family, and what all of them share."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from visformer.adapters.batching import Batches, run_all, side_by_side
-from visformer.adapters.editing import checked_edits, renewed, require_changes
-from visformer.adapters.generating import Settings, Speaker, Vocabulary, alternatives, displayed
-from visformer.adapters.gradients import Gradients, Of, Watch, gradients_of
-from visformer.adapters.info import ModelInfo
-from visformer.adapters.params import Weight
-from visformer.adapters.recording import Passes, available, check_attention, globs, matching, nbytes_of
-from visformer.adapters.requests import Encoded, Request, Text, checked_ids
-from visformer.adapters.reruns import Reruns
+from visformer.adapters.generating import Generator, Settings, Vocabulary, alternatives, displayed
+from visformer.adapters.interventions import (
+    Floats,
+    GateRecorder,
+    Gradients,
+    Of,
+    RowRecorder,
+    TensorCollector,
+    gradients_of,
+    of_every,
+    of_predicted,
+    sides_of,
+)
+from visformer.adapters.recording import (
+    Passes,
+    Recorder,
+    Weight,
+    available,
+    check_attention,
+    checked_edits,
+    globs,
+    matching,
+    nbytes_of,
+    renewed,
+    require_changes,
+)
+from visformer.adapters.requests import Batches, Encoded, Text, TextRequest, checked_ids, run_all, side_by_side
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
-from visformer.errors import N_, Message, TextError, TraceError, VisformerError
+from visformer.errors import N_, EditError, Message, TextError, TraceError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.blocks import Blocks
+from visformer.trace.labels import SIDES
+from visformer.trace.names import Axis, axes_of
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
 
-class TracedModel(Reruns):
+@dataclass(frozen=True)
+class ModelInfo:
+    """A model's name, sizes and origin.
+
+    Args:
+        name: name for people to read.
+        kind: "encoder", "decoder" or "encoder-decoder".
+        n_encoder_layers: 0 without an encoder.
+        n_decoder_layers: 0 without a decoder.
+        n_heads: attention heads per layer.
+        d_model: width of the vectors between layers.
+        max_tokens: maximum number of tokens on each side, specials included; None: no limit.
+        licence: licence of the weights.
+        source: where the weights come from.
+        n_kv_heads: heads of keys and values, fewer than n_heads in grouped-query attention; None: not known.
+        position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
+        moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
+        blocks: its architecture: the order of sublayers and norms in each stack; :attr:`visformer.Trace.blocks` has it.
+    """
+
+    name: str
+    kind: Literal["encoder", "decoder", "encoder-decoder"]
+    n_encoder_layers: int
+    n_decoder_layers: int
+    n_heads: int
+    d_model: int
+    max_tokens: int | None
+    licence: str
+    source: str
+    n_kv_heads: int | None = None
+    position: str = "unknown"
+    moment: int | None = None
+    blocks: Blocks | None = None
+
+
+class TracedModel(ABC):
     """A model for pages and notebooks.
 
     Attributes:
@@ -48,7 +106,7 @@ class TracedModel(Reruns):
     _names: tuple[str, ...]  # names of tensors, in the order of computation
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
-    _speaker: Speaker
+    _generator: Generator
     _passes: Passes
     _plain: Callable[[str], list[int]]  # encodes a text without specials
     _no_text: Message
@@ -203,7 +261,7 @@ class TracedModel(Reruns):
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
             with self._computing():
-                decoded = [self._speaker.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
+                decoded = [self._generator.decoding(ids, sure) for ids, sure in self._greedy(encoded)]
             require_changes(encoded[0].request.edits)
             return decoded
 
@@ -336,11 +394,177 @@ class TracedModel(Reruns):
             )
         named = matching(self._names, record)
         wanted = [name for name in self._names if name in named]
-        watch = Watch(frozenset((*wanted, "logits")))
+        watch = TensorCollector(frozenset((*wanted, "logits")))
         request = self._request(source, target, to=to, record=(*record, "logits"), edits=(watch,))
         with self._passes.open(), torch.inference_mode(False), torch.enable_grad():
             (trace,) = self._run([self._encode(request)])
             return gradients_of(trace, watch.seen, wanted, of)
+
+    # Many runs in one pass, for the analyses --------------------------------------------------------------------------
+
+    def forced(
+        self, texts: Iterable[Text], targets: Iterable[Text | None] | None = None, *, to: str | None = None
+    ) -> Iterator[Encoded]:
+        """Encode texts with what their rows have to predict, for :meth:`log_probabilities` and :meth:`gate_gradients`.
+
+        Args:
+            texts: any iterable, as for ``trace_many``.
+            targets: one for each text, or None: of an encoder-decoder its own greedy output.
+            to: target language of all, as for ``translate``.
+
+        Yields:
+            Each text as ids. Of a decoder-only model that is given a target, only the target's tokens count.
+
+        Raises:
+            VisformerError: a text cannot be used, its index is in the message; or the model predicts no next token.
+        """
+        self._require_predictions()
+        self._require_language(to)
+
+        def prepare(row: tuple[Any, ...]) -> Encoded:
+            text, target = row
+            encoded = self._encode(self._request(text, target, to=to, record=(), edits=()))
+            if self.info.kind == "decoder" and target is not None:
+                alone = self._encode(self._request(text, to=to, record=(), edits=()))
+                return replace(encoded, first=len(alone.begin) - 1)
+            return encoded
+
+        def run(batch: Sequence[Encoded]) -> list[Encoded]:
+            open_ends = [each for each in batch if each.src and each.forced is None]
+            if not open_ends:
+                return list(batch)
+            with self._passes.open(), torch.inference_mode():
+                own = iter(self._greedy(open_ends))
+            return [
+                replace(each, begin=each.begin[:1], forced=[*each.begin[1:], *next(own)[0]])
+                if each.src and each.forced is None
+                else each
+                for each in batch
+            ]
+
+        return run_all(side_by_side(texts, targets=targets), prepare, run, self._batches(frozenset(), (), batch=None))
+
+    def read_again(self, trace: Trace) -> Encoded:
+        """Return the texts of a Trace of this model, for :meth:`log_probabilities` and :meth:`gate_gradients`.
+
+        Args:
+            trace: as :meth:`trace` returned it.
+
+        Returns:
+            Its ids, with what every row predicts.
+
+        Raises:
+            TextError: an id is out of range: the Trace is another model's.
+            TraceError: it has no ids, or not of both sides: it is not of a model of this kind.
+            VisformerError: the model predicts no next token.
+        """
+        self._require_predictions()
+        ids: Mapping[str, list[int]] = trace.meta.get("ids", {})
+        sides = {side: checked_ids(ids.get(side, []), self._known[side != "src"], least=0) for side in SIDES}
+        if not sides["tgt"] or (self.info.kind != "decoder" and not sides["src"]):
+            raise TraceError(N_("This trace does not hold the token ids that {name} reads."), name=self.info.name)
+        request = TextRequest(sides["src"] or sides["tgt"], None, None, trace.meta.get("to"), (), ())
+        if self.info.kind == "decoder":
+            return Encoded(request, [], sides["tgt"], sides["next"])
+        segments = trace.meta.get("segments") or [0] * len(sides["src"])
+        return Encoded(request, sides["src"], sides["tgt"][:1], sides["next"], segments)
+
+    def log_probabilities(
+        self,
+        runs: Iterable[tuple[Encoded, Edit | Sequence[Edit]]],
+        *,
+        every: bool = False,
+        batch: int | None = None,
+    ) -> Iterator[Floats]:
+        """Run texts, each under edits of its own, several in one pass.
+
+        Args:
+            runs: texts from :meth:`forced` or :meth:`read_again`, and for each its edits.
+            every: whether to return the log-probabilities of all tokens, not only of those that the rows predict.
+            batch: number of consecutive runs in one pass; None: see ``trace_many``.
+
+        Yields:
+            (row,) float32, natural logarithms, of what each row predicts; with ``every`` (row, vocab).
+
+        Raises:
+            EditError: an edit reaches nothing, does not fit, or cannot be honoured.
+            VisformerError: see :meth:`trace_many`.
+        """
+
+        def prepare(run: tuple[Encoded, Edit | Sequence[Edit]]) -> Encoded:
+            encoded, edits = run
+            return replace(encoded, request=replace(encoded.request, edits=self._edits(edits)))
+
+        def run(texts: Sequence[Encoded]) -> list[Floats]:
+            visit = RowRecorder([each.request.edits for each in texts], sides=sides_of(texts), axes=self._axes)
+            with self._passes.open(), torch.inference_mode():
+                found = (of_every if every else of_predicted)(self._forward(texts, visit), texts)
+            for each in texts:
+                require_changes(each.request.edits)
+            return [each.cpu().numpy() for each in found]
+
+        return run_all(runs, prepare, run, self._together(frozenset(), batch))
+
+    def gate_gradients(
+        self, runs: Iterable[tuple[Encoded, Sequence[int]]], names: Sequence[str], *, batch: int | None = None
+    ) -> Iterator[dict[str, Floats]]:
+        """Multiply each value of some tensors by the gradient of what rows predict: the gradient of a gate at 1.
+
+        Minus that is to first order what setting the value to 0 changes.
+
+        Args:
+            runs: texts from :meth:`forced` or :meth:`read_again`, and for each the rows whose log-probabilities are
+                summed.
+            names: full names of tensors.
+            batch: number of consecutive runs in one pass; None: see ``trace_many``.
+
+        Yields:
+            Name to the products, shaped like the tensor in a Trace, float32, nats.
+
+        Raises:
+            EditError: the model shows such a tensor but does not continue from it.
+            VisformerError: see :meth:`trace_many`.
+        """
+        for name in names or ["names=[]"]:
+            if name not in self._names or name in self._fixed:
+                raise EditError(N_("{name} is no tensor of this model that can be changed."), name=name)
+
+        def run(texts: Sequence[tuple[Encoded, Sequence[int]]]) -> list[dict[str, Floats]]:
+            encoded = [each for each, _ in texts]
+            visit = GateRecorder(names, sides=sides_of(encoded), axes=self._axes)
+            with self._passes.open(), torch.inference_mode(mode=False), torch.enable_grad():
+                predicted = of_predicted(self._forward(encoded, visit), encoded)
+                wanted = [each[list(rows)] for each, (_, rows) in zip(predicted, texts, strict=True)]
+                found = torch.autograd.grad(torch.cat(wanted).sum(), [visit.gates[name] for name in names])
+            return visit.cut(dict(zip(names, found, strict=True)))
+
+        how: Batches[Any] = self._together(frozenset(self._names), batch)
+        lengths = how.lengths
+        return run_all(runs, lambda each: each, run, replace(how, lengths=lambda each: lengths(each[0])))
+
+    def recorded(self, texts: Iterable[Encoded], names: Sequence[str]) -> Iterator[dict[str, NDArray[Any]]]:
+        """Run texts from :meth:`forced` as they are, and read some tensors, without the labels of a Trace.
+
+        Args:
+            texts: from :meth:`forced` or :meth:`read_again`.
+            names: full names of tensors.
+
+        Yields:
+            Name to its values, shaped as in a Trace.
+
+        Raises:
+            TraceError: there is no tensor of a name.
+            VisformerError: see :meth:`trace_many`.
+        """
+        matching(self._names, tuple(names))
+
+        def run(batch: Sequence[Encoded]) -> list[dict[str, NDArray[Any]]]:
+            visit = Recorder(frozenset(names), (), sides=sides_of(batch), copied=True, axes=self._axes)
+            with self._passes.open(), torch.inference_mode():
+                self._forward(batch, visit)
+            return [{name: tensor.value for name, tensor in row.items()} for row in visit.rows]
+
+        return run_all(texts, lambda each: each, run, self._together(frozenset(names), None))
 
     # What each family implements, and shared helpers --------------------------------------------------------------
 
@@ -349,12 +573,16 @@ class TracedModel(Reruns):
         """Implement :meth:`translate`."""
 
     @abstractmethod
-    def _encode(self, request: Request) -> Encoded:
+    def _encode(self, request: TextRequest) -> Encoded:
         """Turn the texts of a request into ids."""
 
     @abstractmethod
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         """Implement :meth:`trace`, for requests with the same edits and the same tensors to record."""
+
+    @abstractmethod
+    def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
+        """Run texts with what their rows predict; return the logits, (batch, row, vocab), padded at the end."""
 
     @abstractmethod
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
@@ -390,6 +618,22 @@ class TracedModel(Reruns):
         alone = any(not isinstance(edit, _Edit) for edit in edits) or (batch != 1 and not self._pads_exactly())
         return replace(chosen, size=1) if alone else chosen
 
+    def _together(self, held: frozenset[str], batch: int | None) -> Batches[Encoded]:
+        """Which runs share a pass: where padding is not exact, those that are equally long."""
+        how = self._batches(held, (), batch=batch)
+        return how if self._pads_exactly() else replace(how, size=batch, padded=False)
+
+    def _require_predictions(self) -> None:
+        if self.info.kind == "encoder":
+            raise VisformerError(
+                N_("{name} is an encoder: it predicts no next token, so there is no effect on one."),
+                name=self.info.name,
+            )
+
+    def _axes(self, name: str) -> tuple[Axis, ...] | None:
+        """The axes of a tensor of this model."""
+        return axes_of(name)
+
     def _lengths(self, encoded: Encoded) -> tuple[int, int]:
         """The number of tokens on each side, at most."""
         n_src, n_tgt = len(encoded.src), len(encoded.begin)
@@ -404,7 +648,7 @@ class TracedModel(Reruns):
         *,
         pair: Text | None = None,
         **checked: Any,
-    ) -> Request:
+    ) -> TextRequest:
         """Check the texts of :meth:`trace`, whose other arguments are already checked."""
         if self.info.kind == "encoder" and target is not None:
             raise VisformerError(N_("{name} is an encoder: pass a second text as pair."), name=self.info.name)
@@ -417,7 +661,7 @@ class TracedModel(Reruns):
         second = None if pair is None else self._given(pair)
         if second is not None and isinstance(first, str) != isinstance(second, str):
             raise TextError(N_("A pair is two texts, or the token ids of both."))
-        return Request(first, forced, second, **checked)
+        return TextRequest(first, forced, second, **checked)
 
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
@@ -469,10 +713,10 @@ class TracedModel(Reruns):
             meta={"model": self.info.name, **moment, **precision, **meta, "ids": ids, **likeliest, **about, **blocks},
         )
 
-    def _spoken(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
+    def _decode_greedily(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         """Decode a batch greedily, see :meth:`_greedy`."""
         most = [self._limit(len(each.src), len(each.begin), each.request.max_new_tokens) for each in batch]
-        return self._speaker.greedy(next_token, torch.tensor([each.begin for each in batch]), most)
+        return self._generator.greedy(next_token, torch.tensor([each.begin for each in batch]), most)
 
     def _limit(self, n_src: int, n_prefix: int, max_new_tokens: int | None = None) -> int:
         """How many tokens may follow the prefix of a target."""

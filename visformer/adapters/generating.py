@@ -24,8 +24,7 @@ from visformer.model.decoding import (
     reshape,
 )
 from visformer.system.arguments import require_whole
-from visformer.trace.pieces import told_apart
-from visformer.trace.predictions import likeliest
+from visformer.trace.tokens import distinguished, likeliest
 
 
 class Vocabulary(Protocol):
@@ -58,14 +57,14 @@ def displayed(text: Vocabulary, rows: Iterable[Sequence[int]]) -> list[tuple[str
     """The text displayed for each id of each row; different ids that look alike, in any row, keep their marks."""
     ids = [[*row] for row in rows]
     shown = [text.shown(row) for row in ids]
-    each = iter(told_apart([token for row in shown for token in row], [i for row in ids for i in row], text.spelled))
+    each = iter(distinguished([token for row in shown for token in row], [i for row in ids for i in row], text.spelled))
     return [tuple(next(each) for _ in row) for row in ids]
 
 
 def alternatives(text: Vocabulary, logits: NDArray[np.floating]) -> tuple[str, ...]:
     """The likeliest next tokens by the logits of a row, (vocab,): each by itself, marked where two look alike."""
     ids = likeliest(logits)
-    return told_apart([text.shown([i])[0] for i in ids], ids, text.spelled)
+    return distinguished([text.shown([i])[0] for i in ids], ids, text.spelled)
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Speaker:
+class Generator:
     """Decodes sentences from a model's next-token predictions."""
 
     text: Vocabulary
@@ -129,7 +128,7 @@ class Speaker:
         by_row = torch.stack(taken, dim=1)  # (row, step)
         return [(ids, confidence(steps[: len(ids)])) for ids, steps in zip(cut, by_row, strict=True)]
 
-    def speak(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
+    def generate(self, next_token: Predictor, start: Tensor, limit: int, how: Settings) -> Decoding:
         """Decode one sentence: add at most ``limit`` ids to ``start``, int64 (1, tgt), which ends with the prefix."""
         if how.beam_size > 1:
             return self._search(next_token, start, limit, how)

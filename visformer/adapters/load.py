@@ -16,24 +16,21 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from visformer.adapters.base import TracedModel
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.faults.broken import broken
-from visformer.adapters.faults.names import base_of, names_broken
-from visformer.adapters.history import Moment, find
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.checkpoints import BUNDLED, Checkpoint, find, folder_of
+from visformer.adapters.faults import broken
+from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.learning.training import config_of, trained
-from visformer.adapters.lookup import require_name
+from visformer.adapters.names import base_of, is_broken_name, require_name
 from visformer.adapters.own import OwnModel, Translator, adapted
 from visformer.errors import N_, ArgumentError, CheckpointError, ConfigError, VisformerError
-from visformer.model.checkpoints import load_checkpoint, unsure_below
+from visformer.model.checkpoints import load_checkpoint, unpack, unsure_below
 from visformer.model.config import TransformerConfig
 from visformer.model.gpt import GPT
-from visformer.model.kinds import build
-from visformer.model.moments import initial_model, unpack
+from visformer.model.kinds import build, initial_model
 from visformer.model.positions import PositionName
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.system.files import called
 from visformer.system.memory import keep_freed_memory
 
@@ -90,21 +87,21 @@ def load(
             bundled=", ".join(BUNDLED),
         )
     name, moment, chosen = find(str(name), moment)
-    if options and (name in BUNDLED or names_untrained(name) or names_trained(name) or names_broken(name)):
+    if options and (name in BUNDLED or is_untrained_name(name) or is_trained_name(name) or is_broken_name(name)):
         raise ConfigError(
             N_("{option} is for models of transformers, and {name} is none: leave it out."),
             option=next(iter(options)),
             name=name,
         )
-    if names_untrained(name):
+    if is_untrained_name(name):
         random = _from_seed(Untrained.named(name))
         random.module.to(device=device, dtype=dtype)
         return random
-    if names_trained(name):
+    if is_trained_name(name):
         learned = trained_here(name)
         learned.module.to(device=device, dtype=dtype)
         return learned
-    if names_broken(name):
+    if is_broken_name(name):
         return broken(name, cast(OwnModel, load(base_of(name), device=device, dtype=dtype)))
     require_name(name)
     model = _load(name, chosen, device=device, dtype=dtype, **options)
@@ -138,7 +135,7 @@ def _require_place(device: str | torch.device, dtype: torch.dtype | None) -> Non
 
 
 def _load(
-    name: str, chosen: Moment, *, device: str | torch.device, dtype: torch.dtype | None, **options: Any
+    name: str, chosen: Checkpoint, *, device: str | torch.device, dtype: torch.dtype | None, **options: Any
 ) -> TracedModel:
     folder = chosen.folder
     if not folder.is_dir() or _is_of_transformers(folder):
@@ -176,12 +173,12 @@ def nbytes_of(name: str) -> int:
 
     The model is bundled, untrained, or on this machine.
     """
-    if names_untrained(name):
+    if is_untrained_name(name):
         return _untrained_nbytes(replace(Untrained.named(name), seed=0))
-    if names_trained(name):
+    if is_trained_name(name):
         with torch.device("meta"):
             return sum(weight.nbytes for weight in build(config_of(Recipe.named(name))).parameters())
-    if names_broken(name):
+    if is_broken_name(name):
         return nbytes_of(base_of(name))
     try:
         folder = find(name)[2].folder

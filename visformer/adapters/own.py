@@ -1,22 +1,19 @@
 """Our own models, with their tokenizer: tokenize, translate or continue a text, trace."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, TracedModel
-from visformer.adapters.editing import may_cache
-from visformer.adapters.generating import Settings, Speaker
+from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.families import NO_SOURCE
-from visformer.adapters.info import ModelInfo
-from visformer.adapters.params import weights_of
-from visformer.adapters.recording import Passes, Recorder, check_budget, matching
-from visformer.adapters.requests import Encoded, Request, Text
+from visformer.adapters.recording import Passes, Recorder, Weight, check_budget, matching, may_cache
+from visformer.adapters.requests import Encoded, Text, TextRequest
 from visformer.edits import Edit
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model import taps
@@ -30,7 +27,7 @@ from visformer.model.transformer import Transformer
 from visformer.system.arguments import checked_class
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
-from visformer.trace.names import all_names, axes_of
+from visformer.trace.names import D_MODEL, VOCAB, Axis, all_names, axes_of
 
 READ_BACK = 0.02
 """Weight, in a translator's confidence, of the log probability with which the source is read back: chosen on one half
@@ -82,7 +79,7 @@ class OwnModel(TracedModel):
         self._end = tokenizer.token_id(EOS)
         allowed = torch.arange(module.output.out_features) < len(tokenizer)
         allowed[[PAD_ID, *(tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values())]] = False
-        self._speaker = Speaker(tokenizer, allowed, (self._end,))
+        self._generator = Generator(tokenizer, allowed, (self._end,))
 
     def _require_fit(self) -> None:
         """Refuse a tokenizer that has more ids than the model."""
@@ -148,12 +145,12 @@ class Translator(OwnModel):
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
             next_token = NextToken(self.module, self._tensor([src_ids]), cached=self._caches(settings.edits))
-            decoding = self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+            decoding = self._generator.generate(next_token, torch.tensor([start]), limit, settings)
         ids = [*decoding.ids, self._end] if decoding.finished else list(decoding.ids)
         ((_, sure),) = self._read_back([src_ids], start[:1], [(ids, decoding.confidence)])
         return replace(decoding, confidence=sure)
 
-    def _encode(self, request: Request) -> Encoded:
+    def _encode(self, request: TextRequest) -> Encoded:
         src_ids = self._source_ids(request.source)
         start = self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(request.source, request.to)])
         forced = None if request.target is None else self._target_ids(request.target)
@@ -175,7 +172,7 @@ class Translator(OwnModel):
         with taps.session(recorder, wanted=recorder.wants):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
-        return [self._told(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
+        return [self._trace_of(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         src_ids = self._tensor([each.src for each in batch])  # (batch, src)
@@ -190,7 +187,7 @@ class Translator(OwnModel):
         own = self._greedy(batch, memory)
         return [given if given[0] else greedy for given, greedy in zip(forced, own, strict=True)]
 
-    def _told(
+    def _trace_of(
         self,
         each: Encoded,
         sides: Mapping[str, Sequence[int]],
@@ -222,7 +219,9 @@ class Translator(OwnModel):
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            own = self._spoken(NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch)
+            own = self._decode_greedily(
+                NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch
+            )
         return self._read_back([each.src for each in batch], [each.begin[0] for each in batch], own)
 
     def _read_back(
@@ -267,8 +266,8 @@ class LanguageModel(OwnModel):
 
     module: GPT
 
-    def __init__(self, module: GPT, tokenizer: Tokenizer, **told: str) -> None:
-        super().__init__(module, tokenizer, **told)
+    def __init__(self, module: GPT, tokenizer: Tokenizer, **about: str) -> None:
+        super().__init__(module, tokenizer, **about)
         missing = [["decoder.*cross*", NO_SOURCE], *self._meta.get("missing", ())]
         self._meta |= {"n_kv_heads": self.info.n_kv_heads, "missing": missing}
         self.caches = module.config.causal
@@ -283,9 +282,9 @@ class LanguageModel(OwnModel):
         limit = self._limit(len(start), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
             next_token = NextOfText(self.module, cached=self._caches(settings.edits))
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+            return self._generator.generate(next_token, torch.tensor([start]), limit, settings)
 
-    def _encode(self, request: Request) -> Encoded:
+    def _encode(self, request: TextRequest) -> Encoded:
         ids = self._ids(request.source, request.target)
         self._require_room(len(ids))
         return Encoded(request, [], ids)
@@ -300,7 +299,7 @@ class LanguageModel(OwnModel):
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):
             ids, request = each.begin, each.request
-            following = int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))
+            following = int(self._generator.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))
             text = None if request.target is None else self._words(request.target)
             meta = {"source": self._words(request.source), "target": text, "to": None, "forced": text is not None}
             all_sides = {**side, "next": [*ids[1:], following]}
@@ -314,7 +313,7 @@ class LanguageModel(OwnModel):
     def _greedy(self, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
         edits = batch[0].request.edits
         with self._decoding_session(edits, [{}] * len(batch)):  # all texts are equally long
-            return self._spoken(NextOfText(self.module, cached=self._caches(edits)), batch)
+            return self._decode_greedily(NextOfText(self.module, cached=self._caches(edits)), batch)
 
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)
@@ -350,8 +349,49 @@ def _blocks(config: Config) -> Blocks:
     return Blocks(encoder, stack(n_decoder, "self_attn", "cross_attn", "ffn"), config.position, logits=True)
 
 
-def adapted(module: Model, tokenizer: Tokenizer, **told: str) -> OwnModel:
+def adapted(module: Model, tokenizer: Tokenizer, **about: str) -> OwnModel:
     """Return the adapter of a model of ours."""
     if isinstance(module, GPT):
-        return LanguageModel(module, tokenizer, **told)
-    return Translator(module, tokenizer, **told)
+        return LanguageModel(module, tokenizer, **about)
+    return Translator(module, tokenizer, **about)
+
+
+# Weights, under the paper's names and in its convention: y = x W + b, so W is (in, out) -------------------------------
+
+_D_FF = Axis("d_ff")
+
+
+def weights_of(model: Model) -> dict[str, Weight]:
+    """Return every weight by name: ``decoder.0.cross_attn.w_q``, ``encoder.1.norm_ffn.gamma``, ``src.embedding``.
+
+    Embeddings only where a Trace has them times sqrt(d_model); GPT's are not scaled.
+    """
+    weights: dict[str, Weight] = {}
+    stacks: dict[str, Any] = {"decoder": model.decoder}
+    if isinstance(model, Transformer):
+        stacks = {"encoder": model.encoder, **stacks}
+        for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
+            weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
+    weights["output.w"] = Weight(model.output, "weight", (D_MODEL, VOCAB))
+    for name, stack in stacks.items():
+        for layer, block in enumerate(stack.layers):
+            parts = {"self_attn": "norm_self", "cross_attn": "norm_cross", "ffn": "norm_ffn"}
+            for part, norm in parts.items():
+                if hasattr(block, part):
+                    weights.update(_linear_maps(f"{name}.{layer}.{part}", getattr(block, part)))
+                    weights |= _gamma_beta(f"{name}.{layer}.{norm}", getattr(block, norm))
+        if model.config.has_final_norm:
+            weights |= _gamma_beta(f"{name}.norm", stack.norm)
+    return weights
+
+
+def _linear_maps(path: str, sublayer: nn.Module) -> Iterator[tuple[str, Weight]]:
+    for w, linear in sublayer.named_children():
+        inner = (_D_FF if w == "w_2" else D_MODEL, _D_FF if w == "w_1" else D_MODEL)
+        yield f"{path}.{w}", Weight(linear, "weight", inner)
+        yield f"{path}.b{w[1:]}", Weight(linear, "bias", inner[1:])
+
+
+def _gamma_beta(path: str, norm: nn.Module) -> dict[str, Weight]:
+    parts = {"gamma": "weight", "beta": "bias"}
+    return {f"{path}.{name}": Weight(norm, part, (D_MODEL,)) for name, part in parts.items()}

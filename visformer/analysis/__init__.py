@@ -3,7 +3,7 @@
 Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A model is run through its own methods.
 """
 
-from visformer.adapters.learning.moment import weights_at
+from visformer.adapters.learning.recipe import weights_at
 from visformer.analysis import atlas, guesses
 from visformer.analysis.comparing import (
     Partners,

@@ -16,8 +16,8 @@ from visformer.analysis.intervals import percentiles, resamples, wilson
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, TraceError
 from visformer.system.arguments import check_public
-from visformer.trace.predictions import likeliest
 from visformer.trace.stacks import ranges
+from visformer.trace.tokens import likeliest
 
 if TYPE_CHECKING:
     from visformer.trace import Trace

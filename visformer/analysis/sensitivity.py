@@ -12,7 +12,7 @@ from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.gradients import Gradients
+    from visformer.adapters.interventions import Gradients
     from visformer.adapters.requests import Text
 
 

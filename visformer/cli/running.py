@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from visformer.adapters.lookup import require_model
+from visformer.adapters.names import require_model
 from visformer.i18n import languages
 from visformer.model.untrained import EXAMPLE, Untrained
 from visformer.system import limits, settings
@@ -23,7 +23,7 @@ from visformer.system.shipped import HERE, app_folder
 
 def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the models that need no network, and folders, which the shell knows."""
-    from visformer.adapters.bundled import BUNDLED
+    from visformer.adapters.checkpoints import BUNDLED
 
     items = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
     return items or [CompletionItem(begun, type="dir")]
@@ -73,7 +73,7 @@ def run(
       visformer run --atlas runs/atlas
       visformer run --room --headless --address 0.0.0.0
     """
-    from visformer.cli.checks import port_refused
+    from visformer.cli.doctor import port_refused
 
     settings.check()
     if port is not None and (refused := port_refused(address, port)):  # Streamlit would bury it in its log
@@ -146,7 +146,7 @@ def models(as_json: bool) -> None:
       visformer models
       visformer models --json
     """
-    from visformer.adapters.bundled import BUNDLED
+    from visformer.adapters.checkpoints import BUNDLED
     from visformer.adapters.load import load
 
     infos = [load(name).info for name in BUNDLED]

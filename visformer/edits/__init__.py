@@ -11,11 +11,9 @@ from typing import Any
 
 from torch import Tensor
 
+from visformer.edits.attention import Block, Open, SetHeads, SetPattern, Shuffle, Silence, Uniform, Zero
 from visformer.edits.base import _Edit
-from visformer.edits.cells import Block, Open, Zero
-from visformer.edits.heads import SetHeads, Silence
 from visformer.edits.patch import Patch
-from visformer.edits.patterns import SetPattern, Shuffle, Uniform
 from visformer.errors import N_, EditError
 from visformer.system.arguments import check_public
 

@@ -101,6 +101,6 @@ class Untrained:
         return TransformerConfig(vocab, vocab, tie_embeddings=True, **self.sizes)
 
 
-def names_untrained(name: str | None) -> bool:
+def is_untrained_name(name: str | None) -> bool:
     """Whether this is meant as the name of an untrained Transformer, well-formed or not."""
     return name is not None and (name == _ANY or name.startswith(_PREFIX))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from visformer.adapters.bundled import GPT, TRANSLATOR
+from visformer.adapters.checkpoints import GPT, TRANSLATOR
 from visformer.errors import N_, TraceError
 from visformer.i18n import Gettext
 from visformer.pictures.registry.options import SELECTED

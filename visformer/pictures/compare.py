@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.adapters.bundled import GPT
+from visformer.adapters.checkpoints import GPT
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.panel import Panel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visformer.adapters.bundled import TRANSLATOR, folder_of
+from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.analysis import methods as attributions
 from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, Where, attribution, attribution_of, globs

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from visformer.adapters.bundled import GPT, TRANSLATOR
-from visformer.adapters.learning.moment import Watched
-from visformer.adapters.learning.recipe import MOST_SEED, Recipe
+from visformer.adapters.checkpoints import GPT, TRANSLATOR
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe, TrainingRecord
 from visformer.adapters.learning.tasks import TASKS
 from visformer.errors import N_
 from visformer.i18n import Gettext, paragraph
@@ -48,11 +47,11 @@ def recipes_of(setting: Setting) -> tuple[Recipe, ...]:
     return tuple(Recipe(setting["task"], variant, setting["seed"]) for variant in dict.fromkeys(variants))
 
 
-def watched(recipe: Recipe) -> Watched:
+def watched(recipe: Recipe) -> TrainingRecord:
     """Train a model from its first step to its last, here and now, and return its moments."""
     from visformer.adapters.learning.training import watch
 
-    return Watched(recipe, [*watch(recipe)])
+    return TrainingRecord(recipe, [*watch(recipe)])
 
 
 def _drawn(setting: Setting) -> "Figure":
@@ -75,7 +74,7 @@ def _with_history(setting: Setting) -> tuple[str, ...]:
 def _variants(setting: Setting) -> Mapping[str, str]:
     """Return the variants of the task; of all tasks where it is not known yet, as for the command line's help."""
     tasks = [TASKS[setting["task"]]] if "task" in setting else TASKS.values()
-    return {name: label for task in tasks for name, label in task.variants.items()}
+    return {name: variant.label for task in tasks for name, variant in task.variants.items()}
 
 
 def _others(setting: Setting) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.trace.blocks import StackBlocks
-from visformer.trace.predictions import likeliest
+from visformer.trace.tokens import likeliest
 
 RECORD = ("*.pattern", "*.map", "*.embed", "*.position", "*.input", "*.resid_*", "logits")
 """Globs over the tensors that the picture needs."""

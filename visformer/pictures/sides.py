@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from visformer.adapters.bundled import GPT, GPT_2
+from visformer.adapters.checkpoints import GPT, GPT_2
 from visformer.analysis.comparing import Partners, head_similarity, match_heads, partners_of
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.i18n import Gettext

@@ -1,12 +1,16 @@
 """The record of one computation: frozen, labelled, NumPy only. The names below are loaded on first use."""
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["Trace", "TracedTensor"]
 
 if TYPE_CHECKING:
     from visformer.trace.trace import Trace, TracedTensor
+
+as_html: Callable[[Any], str] | None = None
+"""Renders a Trace as self-contained HTML for a notebook; set by :mod:`visformer`: a Trace knows nothing of pictures."""
 
 
 def __getattr__(name: str) -> Any:

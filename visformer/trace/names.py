@@ -22,7 +22,8 @@ class Axis:
     side: str | None = None
 
 
-_HEAD, _D_MODEL = Axis("head"), Axis("d_model")
+D_MODEL, VOCAB = Axis("d_model"), Axis("vocab")
+_HEAD = Axis("head")
 _SIDE = {
     "embed": N_("the token embeddings as they enter the sum, in the paper times √d_model (section 3.4)"),
     "segment": N_("what is added for the first or second text of a pair (BERT)"),
@@ -91,10 +92,10 @@ _PATH = r"(encoder|decoder)\.(\d+)\."
 _IN_ATTENTION = re.compile(rf"{_PATH}(self_attn|cross_attn)\.({'|'.join(_INSIDE)})")
 _IN_BLOCK = re.compile(rf"{_PATH}({'|'.join(map(re.escape, _BLOCK))})")
 _ENDS = {
-    **{f"{side}.{part}": (Axis("token", side), _D_MODEL) for side in ("src", "tgt") for part in _SIDE},
-    "encoder.out": (Axis("token", "src"), _D_MODEL),
-    "decoder.out": (Axis("token", "tgt"), _D_MODEL),
-    "logits": (Axis("token", "tgt"), Axis("vocab")),
+    **{f"{side}.{part}": (Axis("token", side), D_MODEL) for side in ("src", "tgt") for part in _SIDE},
+    "encoder.out": (Axis("token", "src"), D_MODEL),
+    "decoder.out": (Axis("token", "tgt"), D_MODEL),
+    "logits": (Axis("token", "tgt"), VOCAB),
 }
 
 
@@ -115,12 +116,12 @@ def axes_of(name: str) -> tuple[Axis, ...] | None:
             "v": (_HEAD, Axis("key", read), Axis("d_k")),
             "sink": (_HEAD, Axis("query", side)),
             "heads": (_HEAD, Axis("query", side), Axis("d_k")),
-            "out": (Axis("query", side), _D_MODEL),
+            "out": (Axis("query", side), D_MODEL),
         }.get(tensor, (_HEAD, Axis("query", side), Axis("key", read)))
     if match := _IN_BLOCK.fullmatch(name):
         if match[1] == "encoder" and "cross" in match[3]:
             return None
-        return (Axis("token", side), Axis("d_ff") if match[3] == "ffn.hidden" else _D_MODEL)
+        return (Axis("token", side), Axis("d_ff") if match[3] == "ffn.hidden" else D_MODEL)
     return None
 
 

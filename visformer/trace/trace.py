@@ -19,13 +19,12 @@ from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
 
+from visformer import trace
 from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.arguments import checked_class
 from visformer.system.files import write_whole
-from visformer.trace import display
 from visformer.trace.blocks import Blocks
-from visformer.trace.from_arrays import layers_of, marks_of, special_tokens, token_texts
-from visformer.trace.habits import refuse_others
+from visformer.trace.from_arrays import layers_of, marks_of, refuse_others, special_tokens, token_texts
 from visformer.trace.labels import can_be_written, check_labels
 from visformer.trace.names import Axis, axes_of
 from visformer.trace.stacks import STACKS, Stack, shape_of
@@ -382,8 +381,8 @@ class Trace:
     @property
     def blocks(self) -> Blocks | None:
         """The architecture of the model; None if it is not known, as in files of earlier versions."""
-        told = self.meta.get("blocks")
-        return None if told is None else Blocks.from_json(told)
+        described = self.meta.get("blocks")
+        return None if described is None else Blocks.from_json(described)
 
     @property
     def about(self) -> str:
@@ -397,7 +396,7 @@ class Trace:
 
     def _repr_html_(self) -> str | None:
         """Display the explorer in a notebook."""
-        return None if display.as_html is None else display.as_html(self)
+        return None if trace.as_html is None else trace.as_html(self)
 
     @property
     def nbytes(self) -> int:

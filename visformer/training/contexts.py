@@ -1,7 +1,11 @@
-"""What a decoder-only model is trained on: sentences one after another, some of them repeated, and random repeats."""
+"""What a decoder-only model is trained on: sentences one after another, some of them repeated, and random repeats.
+
+And an n-gram model of the same, which its perplexity is compared with.
+"""
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +16,6 @@ from visformer.model.masks import pad
 from visformer.model.tokenizer import EOS, Tokenizer
 from visformer.training.data import Batch, Pair
 from visformer.training.mixture import Mixture
-from visformer.training.ngram import KneserNey
 from visformer.training.recurring import COPIES, PERIODS, held_out_pairs, induction_report, pool_of, random_context
 from visformer.training.train import validation_loss
 
@@ -108,3 +111,55 @@ def figures(
         counts = {"sentences": len(rows), "tokens": sum(len(row) - 1 for row in rows)}
         perplexity[language] = counts | {name: math.exp(loss) for name, loss in losses.items()}
     return {"perplexity": perplexity, "induction": induction_report(model, tokenizer) | {"random_share": RANDOM}}
+
+
+Gram = tuple[int, ...]
+
+
+class KneserNey:
+    """An n-gram model with interpolated Kneser-Ney smoothing.
+
+    It predicts an id from the ``order`` - 1 before it; the first id of a row is given, and repeated before it. Kneser
+    and Ney 1995, in the interpolated form of Chen and Goodman 1999 (section 2.7), with one discount for each order,
+    n1 / (n1 + 2 n2), where n1 and n2 n-grams occur once and twice (equation 18). The lowest order continues to the
+    uniform distribution.
+    """
+
+    def __init__(self, rows: Iterable[Sequence[int]], *, order: int, vocab: int) -> None:
+        self.order, self.vocab = order, vocab
+        counts: Counter[Gram] = Counter()
+        for row in rows:
+            padded = self._padded(row)
+            counts.update(tuple(padded[end - order : end]) for end in range(order, len(padded) + 1))
+        self._orders: list[tuple[Counter[Gram], Counter[Gram], Counter[Gram], float]] = []
+        for _ in range(order):
+            totals: Counter[Gram] = Counter()  # of each history
+            kinds: Counter[Gram] = Counter()  # ids that follow each history
+            for gram, count in counts.items():
+                totals[gram[:-1]] += count
+                kinds[gram[:-1]] += 1
+            once, twice = (sum(count == n for count in counts.values()) for n in (1, 2))
+            self._orders.insert(0, (counts, totals, kinds, once / (once + 2 * twice) if once else 0.5))
+            counts = Counter(gram[1:] for gram in counts)  # lower orders count the histories, not the occurrences
+
+    def probability(self, history: Sequence[int], following: int) -> float:
+        """The probability of ``following`` after at least ``order`` - 1 ids."""
+        probability = 1 / self.vocab
+        for n, (counts, totals, kinds, discount) in enumerate(self._orders):
+            before = tuple(history[len(history) - n :])
+            if total := totals[before]:
+                kept = max(counts[*before, following] - discount, 0.0)
+                probability = (kept + discount * kinds[before] * probability) / total
+        return probability
+
+    def loss(self, rows: Iterable[Sequence[int]]) -> float:
+        """Mean negative log-likelihood of the ids after each row's first, in nats."""
+        total, count = 0.0, 0
+        for row in map(self._padded, rows):
+            for end in range(self.order, len(row) + 1):
+                total -= math.log(self.probability(row[: end - 1], row[end - 1]))
+                count += 1
+        return total / count
+
+    def _padded(self, row: Sequence[int]) -> list[int]:
+        return [row[0]] * (self.order - 2) + list(row)

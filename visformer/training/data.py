@@ -85,18 +85,18 @@ def split_pairs(pairs: Sequence[Pair], *, seed: int) -> tuple[list[Pair], list[P
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingExample:
     """Token ids of a pair in one direction. ``src``: source, </s>; ``tgt``: language token, target, </s>."""
 
     src: list[int]
     tgt: list[int]
 
 
-def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
+def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[TrainingExample]:
     """Encode pairs in each of their directions."""
     eos = tokenizer.token_id(EOS)
     return [
-        Example(
+        TrainingExample(
             src=[*tokenizer.encode(source), eos],
             tgt=[tokenizer.token_id(LANGUAGE_TOKEN[language]), *tokenizer.encode(target), eos],
         )
@@ -105,7 +105,7 @@ def to_examples(tokenizer: Tokenizer, pairs: Iterable[Pair]) -> list[Example]:
     ]
 
 
-def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(examples: Sequence[TrainingExample], *, tokens: int, seed: int | None) -> Iterator[tuple[Tensor, Tensor]]:
     """Batch examples of similar length: at most ``tokens`` tokens in a batch, source, target and padding together.
 
     With a seed, batches are shuffled; without, they are ordered by length.
@@ -116,7 +116,7 @@ def batches(examples: Sequence[Example], *, tokens: int, seed: int | None) -> It
     rng = random.Random(seed)
     shuffled = list(examples) if seed is None else rng.sample(examples, len(examples))
     order = sorted(shuffled, key=_by_lengths)  # stable: equal lengths stay shuffled
-    groups: list[list[Example]] = [[]]
+    groups: list[list[TrainingExample]] = [[]]
     width = [0, 0]
     for example in order:
         grown = [max(width[0], len(example.src)), max(width[1], len(example.tgt))]
@@ -138,14 +138,14 @@ def pair_batches(
 
     With BPE-dropout, one choice of merges for each sixteenth of them.
     """
-    examples: list[Example] = []
+    examples: list[TrainingExample] = []
     for i in range(16) if bpe_dropout else ():
         examples += to_examples(tokenizer.with_dropout(bpe_dropout, seed=(seed or 0) * 16 + i), pairs[i::16])
     examples = examples or to_examples(tokenizer, pairs)
     return [Batch((src, tgt[:, :-1]), tgt[:, 1:]) for src, tgt in batches(examples, tokens=tokens, seed=seed)]
 
 
-def _by_lengths(example: Example) -> tuple[int, int]:
+def _by_lengths(example: TrainingExample) -> tuple[int, int]:
     """Sort by target length, in twos, then by source length, alternately up and down, for little padding."""
     twos = len(example.tgt) // 2
     return twos, len(example.src) * (-1) ** twos

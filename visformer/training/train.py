@@ -1,4 +1,4 @@
-"""Train a model in one run, which can be resumed: warm-up, linear decay, label smoothing (section 5)."""
+"""Train a model in one run, which can be resumed: warm-up, linear decay, label smoothing (section 5), and Muon."""
 
 import csv
 import json
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -21,13 +22,82 @@ from tqdm import tqdm
 
 from visformer.errors import N_, CheckpointError, VisformerError
 from visformer.model.checkpoints import save_weights
-from visformer.model.kinds import Config, Model
+from visformer.model.kinds import Config, Model, initial_model
 from visformer.model.masks import PAD_ID
-from visformer.model.moments import initial_model
 from visformer.model.transformer import load_state
 from visformer.system.files import whole
 from visformer.training.data import Batch
-from visformer.training.optimizer import Muon
+
+_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # the quintic of the reference implementation
+
+
+def orthogonalised(matrices: Tensor, *, steps: int = 5) -> Tensor:
+    """Return the matrices with singular values near 1, by Newton-Schulz iteration.
+
+    Args:
+        matrices: (matrix, row, column), with row <= column for speed.
+        steps: iterations; five bring singular values to about 0.7 .. 1.2.
+    """
+    a, b, c = _NEWTON_SCHULZ
+    x: Tensor = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x
+
+
+class Muon(torch.optim.Optimizer):
+    """Muon for two-dimensional weights, with updates of Adam's size (Liu et al. 2025) and decoupled weight decay.
+
+    It steps along the orthogonalised momentum of each weight matrix (Jordan et al. 2024). On this task it overtook Adam
+    within the first epoch (docs/adr/0008). torch.optim.Muon always computes in bfloat16, which is many times slower on
+    CPUs without bf16 arithmetic; here the precision is an option.
+
+    Args:
+        weights: matrices of any shape.
+        lr: step size, relative to updates of Adam's size.
+        momentum: decay of the average gradient at each step, in [0, 1).
+        weight_decay: times ``lr``, the fraction that each step takes off the weights.
+        dtype: precision of the Newton-Schulz iteration.
+    """
+
+    def __init__(
+        self,
+        weights: Iterable[nn.Parameter],
+        *,
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__(list(weights), {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.dtype = dtype
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Update the weights once; ``closure`` is not used."""
+        for group in self.param_groups:
+            by_shape: dict[tuple[int, int], list[nn.Parameter]] = {}
+            for weight in group["params"]:
+                by_shape.setdefault((min(weight.shape), max(weight.shape)), []).append(weight)
+            for (_, width), weights in by_shape.items():
+                momenta = torch.stack([self._nesterov(w, group["momentum"]) for w in weights])  # (matrix, row, column)
+                updates = orthogonalised(momenta.to(self.dtype)).to(momenta.dtype)
+                for weight, update in zip(weights, updates * (0.2 * width**0.5), strict=True):
+                    weight.mul_(1 - group["lr"] * group["weight_decay"])
+                    weight.add_(_wide(update, weight.shape[0] > weight.shape[1]), alpha=-group["lr"])
+
+    def _nesterov(self, weight: nn.Parameter, momentum: float) -> Tensor:
+        state = self.state[weight]
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(weight)
+        assert weight.grad is not None
+        average = state["momentum"].lerp_(weight.grad, 1 - momentum)
+        return _wide(weight.grad.lerp(average, momentum), weight.shape[0] > weight.shape[1])
+
+
+def _wide(matrix: Tensor, transpose: bool) -> Tensor:
+    return matrix.mT if transpose else matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +116,7 @@ class TrainingPlan:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """The progress of a run; written beside the weights, so that the run can be resumed."""
 
     epoch: int = 0
@@ -95,7 +165,7 @@ def train(
         _write_curve(folder, progress)  # it may have been lost or damaged
     if _DEVICE == "cpu":
         use_fast_dropout(model)
-    keep = partial(_keep_moment, folder / "checkpoint" / "moments", plan, model, progress, valid)
+    keep = partial(_keep_checkpoint, folder / "checkpoint" / "moments", plan, model, progress, valid)
     started = time.monotonic()
     for batches in _drawn(epoch_batches, range(progress.epoch, plan.epochs)):
         train_loss = _run_epoch(plan, model, optimizers, batches, progress, keep)
@@ -105,9 +175,9 @@ def train(
         row = {"epoch": progress.epoch, "step": progress.step, "tokens": progress.tokens, "train_loss": train_loss}
         more = measure(model.eval())
         progress.curve.append(row | {"valid_loss": valid_loss, "seconds": round(seconds, 1), **more})
-        told = [f"train {train_loss:.4f}, held out {valid_loss:.4f} nats a token, {seconds:.0f} s"]
-        told += [f"{name} {value:.3f}" for name, value in more.items()]
-        print(f"epoch {progress.epoch}: {', '.join(told)}", flush=True)
+        parts = [f"train {train_loss:.4f}, held out {valid_loss:.4f} nats a token, {seconds:.0f} s"]
+        parts += [f"{name} {value:.3f}" for name, value in more.items()]
+        print(f"epoch {progress.epoch}: {', '.join(parts)}", flush=True)
         _write(folder, model, optimizers, progress)
         started = time.monotonic()
     return model.cpu()
@@ -143,7 +213,7 @@ def computes_in_bf16() -> bool:
 def moment_steps(n: int, total: int) -> list[int]:
     """Steps at which to keep the weights: ``n`` moments whose steps grow by one factor, without the first and the last.
 
-    The first, step 0, is :func:`visformer.model.moments.initial_model`; the last is the trained model.
+    The first, step 0, is :func:`visformer.model.kinds.initial_model`; the last is the trained model.
     """
     return sorted({round(total ** (i / (n - 1))) for i in range(1, n - 1)})
 
@@ -274,7 +344,7 @@ def _run_epoch(
     model: Model,
     optimizers: Optimizers,
     batches: Sequence[Batch],
-    progress: Progress,
+    progress: TrainingProgress,
     keep: Callable[[], None],
 ) -> float:
     """Train on the batches once, keep the moments on the way, and return the mean loss of the batches."""
@@ -302,7 +372,9 @@ def _run_epoch(
     return sum(losses) / len(losses)
 
 
-def _keep_moment(folder: Path, plan: TrainingPlan, model: Model, progress: Progress, valid: Sequence[Batch]) -> None:
+def _keep_checkpoint(
+    folder: Path, plan: TrainingPlan, model: Model, progress: TrainingProgress, valid: Sequence[Batch]
+) -> None:
     """Write the weights of this step, and what :func:`visformer.moments` reports of it."""
     loss = validation_loss(model, valid)
     model.train()
@@ -326,7 +398,7 @@ def _step(plan: TrainingPlan, model: Model, optimizers: Optimizers, batch: Batch
     return float(loss.detach())
 
 
-def _write(folder: Path, model: Model, optimizers: Optimizers, progress: Progress) -> None:
+def _write(folder: Path, model: Model, optimizers: Optimizers, progress: TrainingProgress) -> None:
     """Write what resuming needs, and the curve."""
     moments = {
         f"{kind}.{i}.{name}": value.detach()
@@ -340,7 +412,7 @@ def _write(folder: Path, model: Model, optimizers: Optimizers, progress: Progres
     _write_curve(folder, progress)
 
 
-def _write_curve(folder: Path, progress: Progress) -> None:
+def _write_curve(folder: Path, progress: TrainingProgress) -> None:
     (folder / "checkpoint").mkdir(exist_ok=True)
     with whole(folder / "checkpoint" / "curve.csv") as partial, partial.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(progress.curve[0]), lineterminator="\n")
@@ -348,16 +420,16 @@ def _write_curve(folder: Path, progress: Progress) -> None:
         writer.writerows(progress.curve)
 
 
-def _resume(folder: Path, model: Model, optimizers: Optimizers) -> Progress:
+def _resume(folder: Path, model: Model, optimizers: Optimizers) -> TrainingProgress:
     """Load the state of an interrupted run, if there is one."""
     path = folder / "state.safetensors"
     if not path.exists():
         shutil.rmtree(folder / "checkpoint" / "moments", ignore_errors=True)  # of another run
-        return Progress()
+        return TrainingProgress()
     try:
         with safe_open(path, framework="pt") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            progress = Progress(**json.loads(file.metadata()["progress"]))
+            progress = TrainingProgress(**json.loads(file.metadata()["progress"]))
         load_state(model, {n.removeprefix("model."): v for n, v in state.items() if n.startswith("model.")})
         for kind, optimizer in optimizers.items():
             moments: dict[int, dict[str, Tensor]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from visformer.adapters.learning.moment import Moment, Sight
+from visformer.adapters.learning.recipe import Snapshot, TrainingInfo
 from visformer.errors import N_
 from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
@@ -53,8 +53,8 @@ class Shown:
     """
 
     title: str
-    sight: Sight
-    moments: Sequence[Moment]
+    sight: TrainingInfo
+    moments: Sequence[Snapshot]
     looks: Sequence[str]
     curves: tuple[str, str]
 
@@ -111,7 +111,7 @@ def pack_learning(
     return write_message("learning", header, numbers, to=to)
 
 
-def end_of(trainings: Sequence[Sequence[Moment]], first: int) -> int:
+def end_of(trainings: Sequence[Sequence[Snapshot]], first: int) -> int:
     """Return the index behind the last moment that fits into one message.
 
     Args:

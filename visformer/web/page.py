@@ -12,7 +12,7 @@ from html import escape
 from itertools import accumulate
 from typing import Any
 
-from visformer.adapters.history import model_of
+from visformer.adapters.checkpoints import model_of
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.pictures.attention import History, step_of, told
 from visformer.pictures.sides import Sides

@@ -9,7 +9,7 @@ from transformers.trainer_callback import TrainerState
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from visformer.adapters.load import nbytes_of
-from visformer.adapters.lookup import require_model
+from visformer.adapters.names import require_model
 from visformer.errors import CheckpointError
 from visformer.figures import source_of
 from visformer.pictures.attention import HISTORY

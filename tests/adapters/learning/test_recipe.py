@@ -2,7 +2,7 @@
 
 import pytest
 
-from visformer.adapters.learning.recipe import Recipe, names_trained
+from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.learning.tasks import TASKS
 from visformer.errors import ConfigError
 
@@ -11,7 +11,7 @@ from visformer.errors import ConfigError
 def test_a_name_says_all_of_a_training(task):
     for variant in TASKS[task].variants:
         recipe = Recipe(task, variant, 7, 12)
-        assert names_trained(recipe.name)
+        assert is_trained_name(recipe.name)
         assert Recipe.named(recipe.name) == recipe
 
 

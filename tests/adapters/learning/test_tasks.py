@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from visformer.adapters.learning.symbols import Symbols
 from visformer.adapters.learning.tasks import FIRST, FIXED, NEW, NOTHING, PERIODS, TASKS
+from visformer.adapters.learning.training import Symbols
 from visformer.errors import TextError
 
 
@@ -23,20 +23,21 @@ def texts(task, batch):
 )
 def test_what_comes_after_the_sign_is_what_the_task_says(task, written):
     drawn = TASKS[task].sequences
-    for batch in (drawn.batch(np.random.default_rng(0), "plain"), drawn.probe(np.random.default_rng(0)).batch):
+    for batch in (drawn.batch(np.random.default_rng(0)), drawn.probe(np.random.default_rng(0)).batch):
         for read, answer in texts(task, batch):
             assert answer == written(read.removesuffix(">"))
 
 
 def test_sums_are_right_from_the_ones_up():
-    for read, answer in texts("add", TASKS["add"].sequences.batch(np.random.default_rng(0), "plain")):
+    for read, answer in texts("add", TASKS["add"].sequences.batch(np.random.default_rng(0))):
         first, second = read.removesuffix("=").split("+")
         assert int(answer[::-1]) == int(first[::-1]) + int(second[::-1])
 
 
 @pytest.mark.parametrize(("variant", "periods"), [("fixed", {FIXED}), ("drawn", {*PERIODS})])
 def test_letters_recur_after_a_period_and_only_then_are_scored(variant, periods):
-    batch = TASKS["repeat"].sequences.batch(np.random.default_rng(0), variant)
+    task = TASKS["repeat"]
+    batch = (task.variants[variant].batch or task.sequences.batch)(np.random.default_rng(0))
     seen = set()
     for ids, targets in zip(batch.ids, batch.targets, strict=True):
         period = int(np.argmax(targets != NOTHING))

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.support import tiny_gpt, tiny_translator
-from visformer.adapters.bundled import BUNDLED, folder_of
+from visformer.adapters.checkpoints import BUNDLED, folder_of
 from visformer.analysis.atlas import Atlas, build, bundled_names, pack
 from visformer.analysis.atlas.parts import KEY, fingerprint
 from visformer.errors import DataError

@@ -19,7 +19,7 @@ from tests.app.support import (
     upload,
 )
 from tests.support import tiny_gpt
-from visformer.adapters.bundled import folder_of
+from visformer.adapters.checkpoints import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads
 from visformer.app.serving.workers import confined
 from visformer.app.session import atlases, boxes

@@ -17,13 +17,12 @@ from tests.app.serving.support import cannot_start
 from tests.app.support import button, captions, texts
 from tests.waiting import until
 from visformer.adapters.huggingface import files
-from visformer.adapters.huggingface.fetch import BROKE_OFF
-from visformer.adapters.huggingface.files import Files, helpful, require_room
+from visformer.adapters.huggingface.files import BROKE_OFF, Files, helpful, require_room
 from visformer.app.serving import model_downloads, models, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 NAME = "someone/tiny-gpt2"
 
@@ -205,7 +204,7 @@ def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, m
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (wait_for(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
+    monkeypatch.setattr(CACHE, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     wait_until_midway(one)

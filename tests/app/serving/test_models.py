@@ -6,7 +6,7 @@ import pytest
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import enter, texts
-from visformer.adapters.bundled import folder_of
+from visformer.adapters.checkpoints import folder_of
 from visformer.app.serving import models, workbench
 from visformer.app.serving.model_downloads import is_to_be_downloaded
 from visformer.app.session import boxes, url_state

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.web.test_selection import selections
 from visformer import i18n
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.url_state import State

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import visformer as vf
-from visformer.adapters.history import head_scores
+from visformer.adapters.checkpoints import head_scores
 from visformer.errors import CheckpointError
 from visformer.i18n import translations
 from visformer.pictures.charts.learning import history_curves

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from visformer.adapters.base import ModelInfo
 from visformer.adapters.huggingface.families import (
     FAMILIES,
     NO_ATTENTION,
@@ -21,7 +22,6 @@ from visformer.adapters.huggingface.families import (
 )
 from visformer.adapters.huggingface.taps import part_of
 from visformer.adapters.huggingface.weights import final_norm_of
-from visformer.adapters.info import ModelInfo
 from visformer.model.positions import described
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import Axis, all_names

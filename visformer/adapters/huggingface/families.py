@@ -9,9 +9,9 @@ variant of the family has.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
-from visformer.errors import N_
+from visformer.errors import N_, CheckpointError, Message
 from visformer.trace.blocks import Norm
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
@@ -20,7 +20,7 @@ _Choice = TypeVar("_Choice", Layout, Norm)
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackPlaces:
     """One stack of blocks, and the places of the values that they compute.
 
     The layout is "post": norm(x + sublayer(x)), as in the paper; "pre": x + sublayer(norm(x)); or "parallel": x +
@@ -55,11 +55,11 @@ class Family:
     """A model type of transformers."""
 
     position: str  # a key of visformer.model.positions.DESCRIBED
-    encoder: Stack | None = None
-    decoder: Stack | None = None
+    encoder: StackPlaces | None = None
+    decoder: StackPlaces | None = None
 
     @property
-    def stacks(self) -> dict[str, Stack]:
+    def stacks(self) -> dict[str, StackPlaces]:
         """Its stacks, by name."""
         both = {"encoder": self.encoder, "decoder": self.decoder}
         return {name: stack for name, stack in both.items() if stack is not None}
@@ -113,7 +113,7 @@ LAYOUTS: Mapping[str, Mapping[str, str]] = {
         "resid_post": "block",
     },
 }
-"""Tensor name to place in a block, with fields of :class:`Stack` in place of paths."""
+"""Tensor name to place in a block, with fields of :class:`StackPlaces` in place of paths."""
 
 PARALLEL = N_(
     "in a parallel block, attention and feed-forward read the same input and their outputs are added together"
@@ -133,7 +133,7 @@ NO_PLACE = N_("in this model it is neither the input nor the output of a module"
 
 # Stacks that families share ---------------------------------------------------------------------------------------
 
-_BERT = Stack(
+_BERT = StackPlaces(
     blocks="encoder.layer",
     layout="post",
     self_attn="attention.self",
@@ -145,7 +145,7 @@ _BERT = Stack(
     position="embeddings.position_embeddings",
     segment="embeddings.token_type_embeddings",
 )
-_LLAMA = Stack(
+_LLAMA = StackPlaces(
     blocks="layers",
     self_attn="self_attn",
     self_out="self_attn.o_proj",
@@ -158,7 +158,7 @@ _LLAMA = Stack(
 _EXPERTS = replace(_LLAMA, down=None, ffn="mlp")
 _COHERE = replace(_LLAMA, layout="parallel", norm_ffn=None)
 _GEMMA2 = replace(_LLAMA, norm_ffn="pre_feedforward_layernorm", norms="both")
-_GPT2 = Stack(
+_GPT2 = StackPlaces(
     blocks="h",
     self_attn="attn",
     self_out="attn.c_proj",
@@ -169,7 +169,7 @@ _GPT2 = Stack(
     position="wpe",
     out="ln_f",
 )
-_BLOOM = Stack(
+_BLOOM = StackPlaces(
     blocks="h",
     self_attn="self_attention",
     self_out="self_attention.dense",
@@ -179,7 +179,7 @@ _BLOOM = Stack(
     embed="word_embeddings",
     out="ln_f",
 )
-_BART_ENCODER = Stack(
+_BART_ENCODER = StackPlaces(
     blocks="encoder.layers",
     layout="post",
     self_attn="self_attn",
@@ -203,7 +203,7 @@ _MBART_ENCODER = replace(_BART_ENCODER, layout="pre", out="encoder.layer_norm")
 _MBART_DECODER = replace(_BART_DECODER, layout="pre", out="decoder.layer_norm")
 _BART = Family("learned", _BART_ENCODER, _BART_DECODER)
 _MBART = Family("learned", _MBART_ENCODER, _MBART_DECODER)
-_T5_ENCODER = Stack(
+_T5_ENCODER = StackPlaces(
     blocks="encoder.block",
     self_attn="layer.0.SelfAttention",
     self_out="layer.0.SelfAttention.o",
@@ -229,7 +229,7 @@ _T5_DECODER = replace(
 _T5 = Family("relative", _T5_ENCODER, _T5_DECODER)
 
 
-def _scaled(stack: Stack) -> Stack:
+def _scaled(stack: StackPlaces) -> StackPlaces:
     """A stack that scales the embeddings itself."""
     return replace(stack, embed=f"{stack.embed}:scaled")
 
@@ -246,7 +246,7 @@ FAMILIES: Mapping[str, Family] = {
     "ernie": Family("learned", encoder=_BERT),
     "distilbert": Family(
         "learned",
-        encoder=Stack(
+        encoder=StackPlaces(
             blocks="transformer.layer",
             layout="post",
             self_attn="attention",
@@ -273,7 +273,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "modernbert": Family(
         "rotary",
-        encoder=Stack(
+        encoder=StackPlaces(
             blocks="layers",
             self_attn="attn",
             self_out="attn.Wo",
@@ -402,12 +402,12 @@ FAMILIES: Mapping[str, Family] = {
 """transformers' model_type to its family. Of a model type that is not listed, only patterns are traced."""
 
 
-def layout_of(stack: Stack, config: object) -> Layout:
+def layout_of(stack: StackPlaces, config: object) -> Layout:
     """The layout that a stack has under this config."""
     return _under(config, stack.layout)
 
 
-def norms_of(stack: Stack, config: object) -> Norm:
+def norms_of(stack: StackPlaces, config: object) -> Norm:
     """Where the norms of a stack's blocks are under this config."""
     if stack.norms is not None:
         return _under(config, stack.norms)
@@ -422,7 +422,7 @@ def _under(config: object, choice: _Choice | tuple[str, _Choice, _Choice]) -> _C
     return if_true if getattr(config, flag) else if_false
 
 
-def places(stack: Stack, layout: Layout) -> dict[str, str]:
+def places(stack: StackPlaces, layout: Layout) -> dict[str, str]:
     """Map each tensor name within a block to its place, in the order of the layout."""
     roles = {
         **vars(stack),
@@ -437,3 +437,48 @@ def places(stack: Stack, layout: Layout) -> dict[str, str]:
         if roles[role] is not None:
             result[tensor] = f"{roles[role]}{colon}{mode}"
     return {**result, **stack.more}
+
+
+_STATE_SPACE = N_("its layers are state-space models, which compute no attention weights")
+_WINDOWS = N_("it attends within windows, and returns a weight for each place in the window, not for each key")
+_BLOCKS = N_(
+    "it attends in blocks and returns no weights; loaded with attention_type='original_full', vf.wrap takes it"
+)
+_NO_TOKENS = N_("it shortens the text between its layers, so that queries and keys are no longer tokens")
+
+REFUSED: Mapping[str, Message] = {
+    "mamba": _STATE_SPACE,
+    "mamba2": _STATE_SPACE,
+    "falcon_mamba": _STATE_SPACE,
+    "rwkv": N_("its layers are recurrent, and compute no attention weights"),
+    "fnet": N_("its layers mix tokens by a Fourier transform, and compute no attention weights"),
+    "yoso": N_("it estimates attention by hashing, and computes no attention weights"),
+    "longformer": _WINDOWS,
+    "led": _WINDOWS,
+    "longt5": _WINDOWS,
+    "reformer": N_("it attends within chunks and hash buckets, not from each query to each key"),
+    "big_bird": _BLOCKS,
+    "bigbird_pegasus": _BLOCKS,
+    "funnel": _NO_TOKENS,
+    "canine": _NO_TOKENS,
+    "xlnet": N_(
+        "it is trained on permuted texts: its tokens attend to later ones, so its logits do not predict the next token"
+    ),
+    "prophetnet": N_("its decoder attends once for each of several future tokens"),
+    "squeezebert": N_("it returns scores in place of attention weights"),
+}
+"""transformers' model_type to the reason, which completes "... cannot be shown: ..."."""
+
+
+def refuse(config: Any) -> None:
+    """Refuse a model of these families, before its weights are loaded.
+
+    Raises:
+        CheckpointError: the message says why.
+    """
+    if config.model_type in REFUSED and getattr(config, "attention_type", None) != "original_full":
+        raise CheckpointError(
+            N_("Models of the family {family!r} cannot be shown: {reason}."),
+            family=config.model_type,
+            reason=REFUSED[config.model_type],
+        )

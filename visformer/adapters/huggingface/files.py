@@ -1,21 +1,31 @@
-"""The files of a hub model: which are loaded, how large they are, whether they are cached. Does not import torch."""
+"""The files of a hub model: which are loaded, how large they are, whether they are cached, and their download.
+
+Does not import torch. A model is downloaded in a process of its own, which can be ended at any moment, even while the
+network stalls or native code is running; an exception raised from a progress bar in a thread cannot do that. If it is
+ended, the file in progress is discarded, and complete files stay.
+"""
 
 import errno
 import json
 import os
 import re
 import shutil
+import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
-from huggingface_hub import HfApi, constants, try_to_load_from_cache
+from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
-from visformer.adapters.bundled import BUNDLED
+from visformer.adapters.checkpoints import BUNDLED
 from visformer.errors import N_, CheckpointError, Message, ShortageError
 from visformer.system.memory import enough_memory
+from visformer.system.progress import report
 
 TIMEOUT = 10.0
 """Seconds to wait for the hub's first answer."""
@@ -186,3 +196,52 @@ def _why(causes: list[BaseException], *, otherwise: Message, is_folder: bool) ->
 def _first_line(causes: list[BaseException]) -> str:
     text = str(causes[0]).strip() or type(causes[0]).__name__
     return text.splitlines()[0].rstrip(".:")
+
+
+BROKE_OFF = N_("The download of {name!r} was interrupted ({reason}). Try again: completed files are kept.")
+
+
+def fetch(name: str) -> None:
+    """Download the files of a model that are loaded, in this process's main thread; reports its bytes.
+
+    Raises:
+        CheckpointError: the model cannot be downloaded.
+    """
+    signal.signal(signal.SIGTERM, _end)
+    constants.HF_HUB_DISABLE_XET = True  # plain HTTP: every mirror supports it, and every byte is counted
+    constants.DOWNLOAD_CHUNK_SIZE = 2**18  # bytes, each chunk reported: with the default 10 MB the bar seems stuck
+    with helpful(name, otherwise=BROKE_OFF):
+        files = files_of(name)
+        require_weights(files)
+        require_room(files)
+        _Count.before, _Count.total = 0, files.nbytes
+        # Without this argument, before version 1.1 of the library, files are counted once they are complete.
+        counts: dict[str, Any] = {"tqdm_class": _Count} if "tqdm_class" in signature(hf_hub_download).parameters else {}
+        for file, size in files.sizes.items():
+            hf_hub_download(name, file, **counts)
+            _Count.before += size
+            report(_Count.before, _Count.total)
+
+
+class _Count:
+    """Replaces the library's progress bar."""
+
+    before = total = 0  # bytes of the files that are complete, and of all
+
+    def __init__(self, *args: Any, initial: int = 0, **kwargs: Any) -> None:
+        self._current = initial
+
+    def __enter__(self) -> "_Count":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def update(self, more: float | None = 1) -> None:
+        """Add this many bytes."""
+        self._current += int(more or 0)
+        report(_Count.before + self._current, _Count.total)
+
+
+def _end(*_: object) -> None:
+    sys.exit(128 + signal.SIGTERM)  # so that the library's own cleanup runs

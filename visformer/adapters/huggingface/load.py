@@ -13,9 +13,9 @@ from huggingface_hub import constants
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
+from visformer.adapters.huggingface.families import refuse
 from visformer.adapters.huggingface.files import files_of, helpful, is_here, snapshot_of
 from visformer.adapters.huggingface.model import HubModel
-from visformer.adapters.huggingface.refused import refuse
 from visformer.adapters.huggingface.run import HEADS, class_of, kind_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import called
@@ -105,10 +105,10 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
     heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
     for auto in (*heads, class_of(config)):
-        module, told = getattr(transformers, auto).from_pretrained(
+        module, loading_info = getattr(transformers, auto).from_pretrained(
             name, use_safetensors=True, output_loading_info=True, **options
         )
-        missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)
+        missing = sorted(key for key in loading_info["missing_keys"] if "pooler" not in key)
         if not missing:
             break
     return module, missing

@@ -9,11 +9,9 @@ import torch
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
 
-from visformer.adapters.base import OTHER_TOKENIZER, TracedModel
-from visformer.adapters.editing import may_cache
-from visformer.adapters.generating import Settings, Speaker
+from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
-from visformer.adapters.huggingface.check import agree, check_causal, check_rows, on_text_alone, same
 from visformer.adapters.huggingface.families import (
     FAMILIES,
     NO_END,
@@ -21,18 +19,25 @@ from visformer.adapters.huggingface.families import (
     NO_WEIGHTS,
     NOT_IN_TABLE,
     PATTERNS_ONLY,
+    refuse,
 )
 from visformer.adapters.huggingface.own_attention import has_patterns
-from visformer.adapters.huggingface.refused import refuse
-from visformer.adapters.huggingface.run import Engine, HubNext, Output
+from visformer.adapters.huggingface.run import (
+    Engine,
+    HubNext,
+    Output,
+    agree,
+    check_causal,
+    check_rows,
+    on_text_alone,
+    same,
+)
 from visformer.adapters.huggingface.taps import part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.huggingface.wiring import Wiring
-from visformer.adapters.info import ModelInfo
-from visformer.adapters.params import Weight
-from visformer.adapters.recording import Recorder, check_budget, matching
-from visformer.adapters.requests import Encoded, Request, Text
+from visformer.adapters.recording import Recorder, Weight, check_budget, matching, may_cache
+from visformer.adapters.requests import Encoded, Text, TextRequest
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
@@ -84,7 +89,7 @@ class HubModel(TracedModel):
         self._config = module.config
         self._family = FAMILIES.get(self._config.model_type)
         with on_text_alone(module):
-            self._speaker = Speaker(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+            self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
         stacks = {} if self._family is None else self._family.stacks
         self._wiring = Wiring(
             module, self._engine.base, stacks, self._config, has_logits=self._engine.logits_axes is not None
@@ -139,9 +144,9 @@ class HubModel(TracedModel):
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=may_cache(edits))
         with self._watching(Recorder(frozenset(), edits, growing=True), "decoder"):
-            return self._speaker.speak(next_token, torch.tensor([start]), limit, settings)
+            return self._generator.generate(next_token, torch.tensor([start]), limit, settings)
 
-    def _encode(self, request: Request) -> Encoded:
+    def _encode(self, request: TextRequest) -> Encoded:
         language = self.text.language_id(request.to, self._words(request.source))
         src_ids, segments = self._source(request.source, request.pair)
         target = request.target
@@ -259,7 +264,7 @@ class HubModel(TracedModel):
             logits = self._visit(self._engine.decode(rows, seen=seen, patterns=self._patterns_only)).value
         for i, side in enumerate(sides):
             ids = side["tgt"]
-            side["next"] = [*ids[1:], int(self._speaker.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
+            side["next"] = [*ids[1:], int(self._generator.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         memory = None
@@ -285,7 +290,7 @@ class HubModel(TracedModel):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
         next_token = HubNext(self._engine, memory, cached=may_cache(edits))
         with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
-            return self._spoken(next_token, batch)
+            return self._decode_greedily(next_token, batch)
 
     # Texts --------------------------------------------------------------------------------------------------------
 
@@ -326,7 +331,7 @@ class HubModel(TracedModel):
         if isinstance(target, str):
             ids = self._kept(self.text.encode_target(target, language), target)
         else:
-            ids = [*self._begin([], language)[1:], *target, *self._speaker.end_ids[:1]]
+            ids = [*self._begin([], language)[1:], *target, *self._generator.end_ids[:1]]
         self._require_room(len(ids))
         return ids
 
@@ -427,7 +432,7 @@ class HubModel(TracedModel):
         probes = []
         for text in (_PROBE, f"{_PROBE} {_PROBE}"):
             ids, segments = self.text.encode(text)
-            request = Request(text, None, None, None, ("*",), ())
+            request = TextRequest(text, None, None, None, ("*",), ())
             if self._engine.kind == "decoder":
                 probes.append(Encoded(request, [], ids))
             else:

@@ -1,10 +1,17 @@
-"""Run a transformers model: its encoder, its decoder, and next-token prediction, the same way for every family."""
+"""Run a transformers model, the same way for every family, and check what it returns.
+
+A hybrid model has attention in some of its layers only. transformers returns the weights as a list without gaps, and
+each family's config says in its own way which layers have attention. So the model is watched once, on a short text:
+each tensor is noted with the block that computed it.
+"""
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import MoEModelOutput
@@ -15,9 +22,9 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
-from visformer.adapters.huggingface.layers import Numbering, watching_blocks
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, TraceError, VisformerError
 from visformer.model.masks import PAD_ID, pad
+from visformer.trace import Trace, TracedTensor
 from visformer.trace.names import Axis, axes_of
 
 HEADS: Mapping[str, tuple[Axis, ...]] = {
@@ -241,3 +248,158 @@ class HubNext:
             self._memory = Output(self._memory.value[rows], {}, self._memory.seen[rows])
         if self._cache is not None:
             self._cache.reorder_cache(rows)
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The layers that the weights returned by a pass belong to.
+
+    Args:
+        places: layer, from 0, to the index of its weights among those returned.
+        depth: number of layers, those without attention included.
+    """
+
+    places: Mapping[int, int]
+    depth: int
+
+
+@dataclass
+class BlockWatch:
+    """The block that computed each tensor of a pass that may be a pattern."""
+
+    running: list[tuple[int, int]] = field(default_factory=list)  # (index, length of its list), the outermost first
+    seen: dict[int, tuple[Tensor, int, int]] = field(default_factory=dict)  # by id, unique while the tensor is kept
+
+    def enter(self, place: tuple[int, int]) -> None:
+        """A block begins."""
+        self.running.append(place)
+
+    def leave(self) -> None:
+        """The block that began last ends."""
+        self.running.pop()
+
+    def note(self, module: nn.Module, args: Any, output: Any) -> None:
+        """A forward hook of any module."""
+        for tensor in output if self.running and isinstance(output, tuple) else ():
+            if isinstance(tensor, Tensor) and tensor.dim() == 4:
+                self.seen.setdefault(id(tensor), (tensor, *self.running[0]))
+
+    def numbering(self, weights: Sequence[Tensor | None], size: tuple[int, int]) -> Numbering:
+        """Number the weights that the pass returned; ``size``: its (query, key).
+
+        Other sizes are left out: the state of linear attention, which some models return among the weights.
+
+        Raises:
+            VisformerError: nothing of this size was returned.
+        """
+        places = {id(each): i for i, each in enumerate(weights) if each is not None and each.shape[-2:] == size}
+        if not places:
+            raise VisformerError(
+                N_(
+                    "The model returns no attention weights of shape (head, query, key), so there is nothing to show: "
+                    "its layers have none, or attend in windows, in blocks or to a shortened text."
+                )
+            )
+        blocks = [self.seen.get(each, (None, -1, 0))[1:] for each in places]
+        layers = [layer for layer, _ in blocks]
+        if -1 in layers or len({*layers}) < len(layers):  # ALBERT reuses its blocks: each pass through one is a layer
+            return Numbering(dict(enumerate(places.values())), len(places))
+        return Numbering(dict(sorted(zip(layers, places.values(), strict=True))), blocks[0][1])
+
+
+@contextmanager
+def watching_blocks(model: nn.Module) -> Iterator[BlockWatch]:
+    """BlockWatch the blocks of a model, which are what its lists of modules hold."""
+    watch = BlockWatch()
+    hooks = [module.register_forward_hook(watch.note) for module in model.modules()]
+    for blocks in [module for module in model.modules() if isinstance(module, nn.ModuleList)]:
+        for index, block in enumerate(blocks):
+            place = (index, len(blocks))
+            hooks.append(block.register_forward_pre_hook(lambda *_, place=place: watch.enter(place)))
+            hooks.append(block.register_forward_hook(lambda *_: watch.leave()))
+    try:
+        yield watch
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def on_text_alone(model: nn.Module) -> Iterator[None]:
+    """Say of a model that needs more than a text, such as an image, or reads no tokens, that it is such a one.
+
+    Raises:
+        VisformerError: for any error of transformers inside the block.
+    """
+    try:
+        yield
+    except VisformerError:
+        raise
+    except Exception as error:  # each family's own: a missing argument, a config without a vocabulary
+        raise VisformerError(
+            N_("{model} cannot be traced: transformers fails when it is given the tokens of a text alone ({reason})."),
+            model=type(model).__name__,
+            reason=(str(error).strip() or type(error).__name__).splitlines()[0].rstrip("."),
+        ) from error
+
+
+def check_causal(outputs: list[Output]) -> None:
+    """Check that no token of a decoder attends to a later one, as far as patterns were returned.
+
+    Raises:
+        VisformerError: the message names the first pattern in which one does.
+    """
+    for output in outputs:
+        for path, pattern in output.patterns.items():
+            if path.startswith("decoder.") and path.endswith(".self_attn") and bool(pattern[0].float().triu(1).any()):
+                raise VisformerError(
+                    N_(
+                        "The model does not read from left to right: in {path}, tokens attend to later ones, so its "
+                        "logits do not predict the next token. One cause is is_decoder=False in its config."
+                    ),
+                    path=path,
+                )
+
+
+def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:
+    """Whether a traced pass has the same outputs and patterns as the model's own eager pass, part by part."""
+    for own, ours in zip(eager, traced, strict=True):
+        tolerance = 5e-2 if _is_half(own.value.dtype) else 1e-4  # for sums in another order
+        if not torch.allclose(own.value, ours.value, atol=tolerance * float(own.value.abs().max()), rtol=0):
+            return False
+        for path, pattern in own.patterns.items():
+            recorded = tensors.get(f"{path}.pattern")
+            if recorded is None or not np.allclose(pattern[0].float().cpu().numpy(), recorded.value, atol=tolerance):
+                return False
+    return True
+
+
+def check_rows(tensors: Mapping[str, TracedTensor], dtype: torch.dtype) -> None:
+    """Check that each row of a pattern sums to 1 with its sink, or is all zeros, within the precision of ``dtype``.
+
+    Raises:
+        TraceError: the message names the pattern.
+    """
+    tolerance = 2e-2 if _is_half(dtype) else 1e-4
+    for name, tensor in tensors.items():
+        if not name.endswith(".pattern"):
+            continue
+        total = tensor.value.sum(axis=-1)
+        if (sink := tensors.get(f"{name.removesuffix('.pattern')}.sink")) is not None:
+            total = total + sink.value
+        if not bool(np.all((abs(total - 1) < tolerance) | (abs(total) < tolerance))):
+            worst = float(total.flat[abs(total - 1).argmax()])
+            raise TraceError(N_("{name} is not an attention pattern: a row sums to {total}."), name=name, total=worst)
+
+
+def same(alone: Trace, padded: Trace, dtype: torch.dtype) -> bool:
+    """Whether two Traces of the same text hold the same values, within the precision of ``dtype``."""
+    tolerance = 5e-2 if _is_half(dtype) else 1e-4
+    return all(
+        np.allclose(padded[name].value, tensor.value, atol=tolerance * float(abs(tensor.value).max()), rtol=0)
+        for name, tensor in alone.tensors.items()
+    )
+
+
+def _is_half(dtype: torch.dtype) -> bool:
+    return torch.finfo(dtype).bits < 32

@@ -11,7 +11,7 @@ from typing import Any
 from visformer.adapters.base import ONE_LANGUAGE
 from visformer.errors import N_, VisformerError
 from visformer.model.tokenizer import detect_language, merge_ranks, merged
-from visformer.trace.pieces import SPACE, byte_letters, bytes_of, is_byte_level, shown
+from visformer.trace.tokens import SPACE, byte_letters, bytes_of, is_byte_level, shown
 
 _NO_LIMIT = 10**9
 """The library writes no limit as a number of thirty digits."""
@@ -116,7 +116,7 @@ class HubText:
         return tuple(i in self._special for i in ids)
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The text displayed for each id, see :func:`visformer.trace.pieces.shown`."""
+        """The text displayed for each id, see :func:`visformer.trace.tokens.shown`."""
         tokens = self._tokens(ids)
         return shown(tokens, [self._bytes(i, token) for i, token in zip(ids, tokens, strict=True)])
 

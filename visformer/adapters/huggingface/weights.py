@@ -14,12 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from visformer.adapters.huggingface.families import Stack
+from visformer.adapters.huggingface.families import StackPlaces
 from visformer.adapters.huggingface.wiring import blocks_of
-from visformer.adapters.params import D_MODEL, VOCAB, Weight
-from visformer.adapters.recording import check_budget
+from visformer.adapters.recording import Weight, check_budget
 from visformer.errors import N_, Message, MissingTensor
-from visformer.trace.names import Axis
+from visformer.trace.names import D_MODEL, VOCAB, Axis
 
 THREE = (
     ("q_proj", "k_proj", "v_proj"),
@@ -57,7 +56,7 @@ class Map(Weight):
 
 
 @dataclass(frozen=True)
-class Kept(Weight):
+class StoredWeight(Weight):
     """A weight as it is stored, also of a module whose weights accelerate keeps elsewhere."""
 
     def _full(self) -> Any:
@@ -124,7 +123,7 @@ def _sizes(module: Any) -> tuple[int, int]:
 
 
 def weights_of(
-    base: nn.Module, stacks: Mapping[str, Stack], config: object, shapes: Mapping[str, tuple[int, ...]]
+    base: nn.Module, stacks: Mapping[str, StackPlaces], config: object, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Weight]:
     """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if no module holds them separately.
 
@@ -149,13 +148,13 @@ def weights_of(
                         if getattr(module, "bias", None) is not None:
                             result[f"{name}.b_{letter}"] = Map(module, "bias", axes[1:], columns)
                         elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
-                            result[f"{name}.b_{letter}"] = Kept(attention, f"{letter}_bias", axes[1:])
+                            result[f"{name}.b_{letter}"] = StoredWeight(attention, f"{letter}_bias", axes[1:])
             for norm in ("norm_self", "norm_cross", "norm_ffn"):
                 result |= _gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
     return result
 
 
-def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[str, Weight]:
+def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, StackPlaces]) -> dict[str, Weight]:
     """Map ``decoder.norm.gamma``, ``output.w`` and so on to the last norm of a stack and to what makes the logits.
 
     ``decoder.out`` W + b are the logits, up to a factor or a cap of some families. An encoder's head is not one matrix.
@@ -169,11 +168,11 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, Stack]) -> dict[st
         if getattr(output, "bias", None) is not None:
             result["output.b"] = Map(output, "bias", (VOCAB,))
         if getattr(model, "final_logits_bias", None) is not None:
-            result["output.b"] = Kept(model, "final_logits_bias", (VOCAB,))
+            result["output.b"] = StoredWeight(model, "final_logits_bias", (VOCAB,))
     return result
 
 
-def final_norm_of(base: nn.Module, stack: Stack) -> nn.Module | None:
+def final_norm_of(base: nn.Module, stack: StackPlaces) -> nn.Module | None:
     """The norm after the last block, if there is one."""
     return _module(base, stack.final_norm or stack.out)
 
@@ -192,9 +191,9 @@ def _gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
     """Map ``name.gamma`` and ``name.beta`` to the weights of a norm, as far as it has any."""
     result: dict[str, Weight] = {}
     if norm is not None and getattr(norm, "weight", None) is not None:
-        result[f"{name}.gamma"] = Kept(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
+        result[f"{name}.gamma"] = StoredWeight(norm, "weight", (D_MODEL,), plus=_stored_below(norm))
         if getattr(norm, "bias", None) is not None:
-            result[f"{name}.beta"] = Kept(norm, "bias", (D_MODEL,))
+            result[f"{name}.beta"] = StoredWeight(norm, "bias", (D_MODEL,))
     return result
 
 

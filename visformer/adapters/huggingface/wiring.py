@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from visformer.adapters.huggingface.families import Stack, layout_of, places
+from visformer.adapters.huggingface.families import StackPlaces, layout_of, places
 from visformer.adapters.huggingface.own_attention import calls_interface, can_be_ours, has_patterns, stand_ins
 from visformer.adapters.huggingface.taps import NAME, Callers, Hook, part_of
 from visformer.adapters.recording import Passes
@@ -34,7 +34,7 @@ class Wiring(Passes):
     """
 
     def __init__(
-        self, model: Any, base: nn.Module, stacks: Mapping[str, Stack], config: Any, *, has_logits: bool
+        self, model: Any, base: nn.Module, stacks: Mapping[str, StackPlaces], config: Any, *, has_logits: bool
     ) -> None:
         super().__init__(model)
         self._model, self._base, self._stacks, self._config = model, base, stacks, config
@@ -109,7 +109,7 @@ def _collect(
     callers: dict[nn.Module, tuple[str, ...]],
     base: nn.Module,
     part: str,
-    stack: Stack,
+    stack: StackPlaces,
     config: object,
 ) -> None:
     """Add the places of one stack, in the order of computation."""
@@ -157,7 +157,7 @@ def _has(root: nn.Module, path: str) -> bool:
     return True
 
 
-def blocks_of(base: nn.Module, stack: Stack, config: object) -> list[nn.Module]:
+def blocks_of(base: nn.Module, stack: StackPlaces, config: object) -> list[nn.Module]:
     """The block of each layer; ALBERT reuses its blocks."""
     children: Iterable[nn.Module] = base.get_submodule(stack.blocks).children()
     blocks = list(children)

@@ -1,15 +1,18 @@
-"""What is trained: a task, a variant of it, a seed and a number of steps. Its name says all of it.
+"""What is trained: a task, a variant of it, a seed and a number of steps, and what is drawn of it.
 
-The same name gives the same weights on the same machine, so that a model needs no file: it is trained again. No torch
-here: pages and links use the same names.
+The name says all of it, and the same name gives the same weights on the same machine, so that a model needs no file: it
+is trained again. No torch here: pages and links use the same names.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
-from visformer.adapters.learning.tasks import TASKS, Task
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer.adapters.learning.tasks import TASKS, Task, Variant
 from visformer.errors import N_, ConfigError
 
 MOST_SEED = 999
@@ -56,6 +59,11 @@ class Recipe:
         return TASKS[self.task]
 
     @property
+    def options(self) -> Variant:
+        """How it is trained."""
+        return self.about.variants[self.variant]
+
+    @property
     def at(self) -> int:
         """The number of steps."""
         assert self.step is not None
@@ -95,6 +103,74 @@ def _require(name: str, value: str, known: Mapping[str, object]) -> None:
         raise ConfigError(said, name=name, value=value, choices=", ".join(known))
 
 
-def names_trained(name: str | None) -> bool:
+def is_trained_name(name: str | None) -> bool:
     """Whether this is meant as the name of a model that is trained here, well-formed or not."""
     return name is not None and name.startswith("trained-")
+
+
+EVERY = 4
+"""Steps between two moments."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is drawn of a step.
+
+    Args:
+        step: of the optimizer, from 0.
+        loss: on what it was trained on since the last moment, nats a token; at step 0 that of the first batch.
+        probed: on the probe, which it is never trained on.
+        right: share of the probe's scored tokens that are the likeliest.
+        scores: mean weight of each head on the cells of each look, (look, layer, head), float32.
+        patterns: weights of each head on the first sequence of the probe, in 255ths, (layer, head, query, key), uint8.
+    """
+
+    step: int
+    loss: float
+    probed: float
+    right: float
+    scores: NDArray[np.float32]
+    patterns: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class TrainingInfo:
+    """What is the same at all moments of a training.
+
+    Args:
+        queries: the tokens of the rows of :attr:`Snapshot.patterns`.
+        keys: the tokens of its columns.
+        n_weights: how many parameters the model has.
+    """
+
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    n_weights: int
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """A training and its moments, oldest first."""
+
+    recipe: Recipe
+    moments: Sequence[Snapshot]
+
+
+def weights_at(
+    patterns: NDArray[np.floating[Any]], rows: NDArray[np.int64], queries: NDArray[np.int64], keys: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Return the weight that each head puts on given cells, such as those of the token before: a mean over the queries.
+
+    Args:
+        patterns: (row, layer, head, query, key), each query's weights sum to 1.
+        rows: the sequence of each cell, (cell,).
+        queries: its query, (cell,); the weights of one query's cells are added.
+        keys: its key, (cell,).
+
+    Returns:
+        (layer, head), from 0 to 1.
+    """
+    cells = patterns[rows, :, :, queries, keys]  # (cell, layer, head)
+    n_queries = len(np.unique(np.stack([rows, queries]), axis=1).T)
+    weights: NDArray[np.float32] = cells.sum(axis=0, dtype=np.float32) / np.float32(n_queries)
+    return weights

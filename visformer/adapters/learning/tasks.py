@@ -1,11 +1,11 @@
 """The tasks: what each is trained and probed on, drawn at random, and what a page says of it.
 
-Ids: :mod:`visformer.adapters.learning.symbols`. No torch here: pages and links read the tasks.
+Ids: :mod:`visformer.adapters.learning.training`. No torch here: pages and links read the tasks.
 """
 
 import string
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ ROWS = 32
 
 
 @dataclass(frozen=True)
-class Batch:
+class TaskBatch:
     """Sequences, and what each place predicts.
 
     Args:
@@ -48,8 +48,31 @@ Cells = Mapping[str, tuple[Ids, Ids, Ids]]
 class Probe:
     """Sequences that no training sees, and the weights by which heads are scored. The first one is drawn."""
 
-    batch: Batch
+    batch: TaskBatch
     cells: Cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A way to train on a task; what it does not say is as usual.
+
+    Args:
+        label: its name on screen.
+        note: what to watch, in place of the task's.
+        batch: draws what is trained on; None: as the task does.
+        rate: the learning rate.
+        has_positions: whether there are positional encodings.
+        n_layers: of a decoder-only model.
+        causal: whether a decoder-only model has the causal mask.
+    """
+
+    label: str
+    note: str | None = None
+    batch: "Callable[[Rng], TaskBatch] | None" = None
+    rate: float = 3e-3
+    has_positions: bool = True
+    n_layers: int = 2
+    causal: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +81,13 @@ class Sequences:
 
     Args:
         symbols: its vocabulary, besides the special tokens.
-        batch: draws one, for a variant.
+        batch: draws one.
         probe: draws the probe.
         length: of the longest sequence that is trained, in tokens.
     """
 
     symbols: tuple[str, ...]
-    batch: Callable[[Rng, str], Batch]
+    batch: Callable[[Rng], TaskBatch]
     probe: Callable[[Rng], Probe]
     length: int
 
@@ -77,13 +100,12 @@ class Task:
         title: its name.
         look_for: what to watch while it is learned.
         steps: of the optimizer, after which a training ends by itself.
-        variants: name to label; the first is the default.
+        variants: ways to train it by name; the first is the default.
         trained: the label of the loss on what it is trained on.
         probed: the label of the loss on the probe, which it is never trained on.
         looks: what heads are scored by, the cells of the probe: name to label.
         best: the look whose best head a page opens with.
         sequences: what it is trained and probed on.
-        notes: what to watch with a variant: its name to the sentence.
         translates: whether an encoder and a decoder learn it, which read words; otherwise a decoder that reads letters.
         d_ff: the width of the feed-forward layers; 0: there are none.
     """
@@ -91,13 +113,12 @@ class Task:
     title: str
     look_for: str
     steps: int
-    variants: Mapping[str, str]
+    variants: Mapping[str, Variant]
     trained: str
     probed: str
     looks: Mapping[str, str]
     best: str
     sequences: Sequences
-    notes: Mapping[str, str] = field(default_factory=dict)
     translates: bool = False
     d_ff: int = 128
 
@@ -114,17 +135,17 @@ def _distinct(rng: Rng, rows: int, n: int, count: int = len(_LETTERS)) -> Ids:
     return FIRST + rng.permuted(np.broadcast_to(np.arange(count), (rows, count)), axis=1)[:, :n]
 
 
-def _recurring(rng: Rng, periods: Ids, length: int) -> Batch:
+def _recurring(rng: Rng, periods: Ids, length: int) -> TaskBatch:
     """Random symbols that recur, each row after its own period; the first time is not scored."""
     letters, place = _distinct(rng, len(periods), int(periods.max())), np.arange(length - 1)
     rows = np.take_along_axis(letters, place[None] % periods[:, None], axis=1)  # (row, token)
     targets = np.where(place[None] < periods[:, None], NOTHING, rows)
     ids = np.concatenate([np.full((len(rows), 1), START), rows[:, :-1]], axis=1)
-    return Batch(ids, targets)
+    return TaskBatch(ids, targets)
 
 
-def _repeat(rng: Rng, variant: str) -> Batch:
-    return _recurring(rng, rng.choice([FIXED] if variant == "fixed" else PERIODS, ROWS), _LENGTH)
+def _repeat(rng: Rng, periods: Sequence[int] = PERIODS) -> TaskBatch:
+    return _recurring(rng, rng.choice(periods, ROWS), _LENGTH)
 
 
 def _repeat_probe(rng: Rng) -> Probe:
@@ -146,7 +167,7 @@ _FEW = tuple(string.ascii_lowercase)
 _SIGN = FIRST + len(_FEW)
 
 
-def _written(letters: Ids, order: Ids) -> Batch:
+def _written(letters: Ids, order: Ids) -> TaskBatch:
     """Letters, the sign, the same in this order, (row, n) both, and the end; the first letters are not scored."""
     rows, n = letters.shape
     one = np.ones((rows, 1), dtype=np.int64)
@@ -155,7 +176,7 @@ def _written(letters: Ids, order: Ids) -> Batch:
     )
     targets = full[:, 1:].copy()
     targets[:, : n + 1] = NOTHING
-    return Batch(full[:, :-1], targets)
+    return TaskBatch(full[:, :-1], targets)
 
 
 def _same(letters: Ids) -> Ids:
@@ -171,7 +192,7 @@ def _sorted(letters: Ids) -> Ids:
 
 
 def _rewriting(order: Callable[[Ids], Ids]) -> Sequences:
-    def batch(rng: Rng, variant: str) -> Batch:
+    def batch(rng: Rng) -> TaskBatch:
         lengths = rng.integers(_SHORTEST, _LONGEST + 1, 4)  # a few in a batch, padded to the longest
         parts = [FIRST + rng.integers(0, len(_FEW), (ROWS // 4, int(n))) for n in lengths]
         return _joined([_written(letters, order(letters)) for letters in parts])
@@ -185,7 +206,7 @@ def _rewriting(order: Callable[[Ids], Ids]) -> Sequences:
     return Sequences(symbols=(*_FEW, ">"), batch=batch, probe=probe, length=2 * _LONGEST + 3)
 
 
-def _joined(parts: list[Batch]) -> Batch:
+def _joined(parts: list[TaskBatch]) -> TaskBatch:
     """Join batches, padded at the end."""
 
     def join(arrays: list[Ids], fill: int) -> Ids:
@@ -193,7 +214,7 @@ def _joined(parts: list[Batch]) -> Batch:
         return np.concatenate([np.pad(a, ((0, 0), (0, longest - a.shape[1])), constant_values=fill) for a in arrays])
 
     source = [part.source for part in parts if part.source is not None]
-    return Batch(
+    return TaskBatch(
         join([part.ids for part in parts], 0),
         join([part.targets for part in parts], NOTHING),
         join(source, 0) if source else None,
@@ -208,14 +229,14 @@ def _digits(numbers: Ids, n: int) -> Ids:
     return FIRST + numbers[:, None] // 10 ** np.arange(n) % 10
 
 
-def _sum(rng: Rng, rows: int) -> Batch:
+def _sum(rng: Rng, rows: int) -> TaskBatch:
     first, second = rng.integers(0, 100, (2, rows))
     one = np.ones((rows, 1), dtype=np.int64)
     parts = [START * one, _digits(first, 2), (FIRST + 10) * one, _digits(second, 2), (FIRST + 11) * one]
     full = np.concatenate([*parts, _digits(first + second, 3), START * one], axis=1)
     targets = full[:, 1:].copy()
     targets[:, :6] = NOTHING
-    return Batch(full[:, :-1], targets)
+    return TaskBatch(full[:, :-1], targets)
 
 
 def _sum_probe(rng: Rng) -> Probe:
@@ -257,12 +278,12 @@ def _sentence(rng: Rng, shape: tuple[bool, bool, bool]) -> tuple[list[int], list
     return [_ID[word] for word in english], [_ID[word] for word in chinese], places
 
 
-def _translated(source: list[int], target: list[int]) -> Batch:
+def _translated(source: list[int], target: list[int]) -> TaskBatch:
     ids = np.array([[_TO_CHINESE, *target]])
-    return Batch(ids, np.array([[*target, START]]), np.array([[*source, START]]))
+    return TaskBatch(ids, np.array([[*target, START]]), np.array([[*source, START]]))
 
 
-def _grammar(rng: Rng, variant: str) -> Batch:
+def _grammar(rng: Rng) -> TaskBatch:
     shapes = rng.random((ROWS, 3)) < 0.5
     return _joined([_translated(*_sentence(rng, (bool(a), bool(b), bool(c)))[:2]) for a, b, c in shapes])
 
@@ -277,10 +298,12 @@ def _grammar_probe(rng: Rng) -> Probe:
 
 # The tasks ------------------------------------------------------------------------------------------------------------
 
-_ONE_LAYER, _NO_POSITIONS = N_("One layer"), N_("No positions")
-_HIGH_RATE, _NO_MASK = N_("Learning rate 0.1"), N_("No causal mask")
+_ONE_LAYER = Variant(label=N_("One layer"), n_layers=1)
+_NO_POSITIONS = Variant(label=N_("No positions"), has_positions=False)
+_HIGH_RATE = Variant(label=N_("Learning rate 0.1"), rate=0.1)
+_NO_MASK = Variant(label=N_("No causal mask"), causal=False)
 _USUAL = {
-    "plain": N_("As usual"),
+    "plain": Variant(label=N_("As usual")),
     "one-layer": _ONE_LAYER,
     "no-positions": _NO_POSITIONS,
     "high-rate": _HIGH_RATE,
@@ -297,9 +320,43 @@ TASKS: Mapping[str, Task] = {
         ),
         steps=300,
         variants={
-            "drawn": N_("Periods 6 to 16"),
-            "fixed": N_("Period always 16"),
-            **{name: label for name, label in _USUAL.items() if name != "plain"},
+            "drawn": Variant(label=N_("Periods 6 to 16")),
+            "fixed": Variant(
+                label=N_("Period always 16"),
+                batch=lambda rng: _repeat(rng, [FIXED]),
+                note=N_(
+                    "If the period is always 16, positions are enough: the loss falls as well, and no induction head "
+                    "forms. At a new period only a model that had to look for letters is right; this one is worse than "
+                    "chance."
+                ),
+            ),
+            "one-layer": replace(
+                _ONE_LAYER,
+                note=N_(
+                    "One layer is not enough: an induction head reads what a head of the layer before it has written "
+                    "about the letter before."
+                ),
+            ),
+            "no-positions": replace(
+                _NO_POSITIONS,
+                note=N_(
+                    "Without positions only the causal mask tells the order: no head finds the letter before, and in "
+                    "the same number of steps the loss falls much less."
+                ),
+            ),
+            "high-rate": replace(
+                _HIGH_RATE,
+                note=N_(
+                    "A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."
+                ),
+            ),
+            "no-mask": replace(
+                _NO_MASK,
+                note=N_(
+                    "Without the causal mask a letter can read those after it: a head looks at the answer itself, the "
+                    "loss falls, and nothing is learned that could write what is not there yet."
+                ),
+            ),
         },
         trained=N_("Loss on the repetition, trained periods"),
         probed=N_("at period 11, never trained"),
@@ -307,28 +364,6 @@ TASKS: Mapping[str, Task] = {
         best="induction",
         sequences=Sequences(symbols=_LETTERS, batch=_repeat, probe=_repeat_probe, length=_LENGTH),
         d_ff=0,
-        notes={
-            "fixed": N_(
-                "If the period is always 16, positions are enough: the loss falls as well, and no induction head "
-                "forms. At a new period only a model that had to look for letters is right; this one is worse than "
-                "chance."
-            ),
-            "one-layer": N_(
-                "One layer is not enough: an induction head reads what a head of the layer before it has written about "
-                "the letter before."
-            ),
-            "no-positions": N_(
-                "Without positions only the causal mask tells the order: no head finds the letter before, and in the "
-                "same number of steps the loss falls much less."
-            ),
-            "high-rate": N_(
-                "A learning rate of 0.1 in place of 0.003: every step goes too far, and the loss does not fall."
-            ),
-            "no-mask": N_(
-                "Without the causal mask a letter can read those after it: a head looks at the answer itself, the loss "
-                "falls, and nothing is learned that could write what is not there yet."
-            ),
-        },
     ),
     "copy": Task(
         title=N_("Copying"),
@@ -370,7 +405,7 @@ TASKS: Mapping[str, Task] = {
         looks={"source": N_("digits of the same place")},
         best="source",
         sequences=Sequences(
-            symbols=(*string.digits, "+", "="), batch=lambda rng, _: _sum(rng, 2 * ROWS), probe=_sum_probe, length=11
+            symbols=(*string.digits, "+", "="), batch=lambda rng: _sum(rng, 2 * ROWS), probe=_sum_probe, length=11
         ),
     ),
     "grammar": Task(

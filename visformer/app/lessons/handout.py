@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from visformer.adapters.bundled import TRANSLATOR
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.lessons import lesson_file
-from visformer.app.lessons.lesson_file import Lesson, Step
+from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.serving import checks
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.remote_models import model
@@ -18,7 +18,7 @@ from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import translations
-from visformer.model.untrained import names_untrained
+from visformer.model.untrained import is_untrained_name
 from visformer.pictures import embedding
 from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
@@ -40,11 +40,11 @@ def file(content: bytes, language: str) -> bytes:
     lesson, faults = lesson_file.read(content)
     if lesson is None:
         raise faults[0].why
-    models = cache(lambda name: Limited(name or MODEL))
+    models = cache(lambda name: LimitedModel(name or MODEL))
     return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
 
 
-class Limited:
+class LimitedModel:
     """A model for a lesson's pictures, with the limits of the pages."""
 
     def __init__(self, name: str) -> None:
@@ -54,7 +54,7 @@ class Limited:
     def trace(self, source: str, target: str | None, **named: Any) -> "Trace":
         """Return the Trace that a page shows."""
         self._check(source, target)
-        if target is None and names_untrained(self._name):
+        if target is None and is_untrained_name(self._name):
             target = str(model(TRANSLATOR).trace(source).meta["target"])  # so that both read the same words
         second: dict[str, Any] = {"pair" if self.info.kind == "encoder" else "target": target}
         return self._model.trace(source, **second, **named)
@@ -73,7 +73,7 @@ class Limited:
 def models_of(lesson: Lesson) -> set[str]:
     """Return the names of the models that :func:`file` loads."""
     names = {step.state.model or MODEL for step in lesson.steps}
-    return names | {TRANSLATOR for name in names if names_untrained(name)}
+    return names | {TRANSLATOR for name in names if is_untrained_name(name)}
 
 
 def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math.inf) -> str:
@@ -108,7 +108,7 @@ def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] 
     return trace
 
 
-def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
+def _slide(step: LessonStep, language: str, model_of: ModelOf) -> Slide:
     draw = _explorer if step.state.page == url_state.EXPLORER else _letters if _shows_letters(step.state) else _pictures
     title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
     parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)

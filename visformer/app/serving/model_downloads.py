@@ -7,16 +7,15 @@ from importlib.util import find_spec
 
 import streamlit as st
 
-from visformer.adapters.bundled import BUNDLED
-from visformer.adapters.history import model_of
+from visformer.adapters.checkpoints import BUNDLED, model_of
 from visformer.app.serving import checks
 from visformer.app.serving.workers import Killed, Workers
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
 from visformer.system import limits
+from visformer.system.cache import CACHE
 from visformer.system.cancellation import Cancellation
-from visformer.system.kept import KEPT
 from visformer.system.memory import enough_memory
-from visformer.system.progress import heard_by
+from visformer.system.progress import reporting_to
 
 
 class Phase(Enum):
@@ -102,8 +101,7 @@ class Download:
     def _run(self) -> None:
         from huggingface_hub import constants
 
-        from visformer.adapters.huggingface.fetch import fetch
-        from visformer.adapters.huggingface.files import helpful
+        from visformer.adapters.huggingface.files import fetch, helpful
 
         as_here = {"HF_ENDPOINT": constants.ENDPOINT, "HF_HUB_CACHE": constants.HF_HUB_CACHE}
         problem: VisformerError | None = None
@@ -112,7 +110,7 @@ class Download:
                 helpful(self.name, otherwise=N_("The download of {name!r} failed ({reason}). Try again.")),
                 Workers(env=as_here) as workers,
                 self._cancellation.current(),
-                heard_by(self._hear),
+                reporting_to(self._hear),
             ):
                 workers.call(fetch, self.name)
         except Killed as killed:
@@ -150,7 +148,7 @@ _RESERVING = threading.Lock()
 def _reserve(wanted: Download) -> None:
     with _RESERVING:
         running = sum(each.total for each in _RESERVED)
-        if running + wanted.total > KEPT.most():
+        if running + wanted.total > CACHE.most():
             raise BusyError(
                 N_("{name!r} is {size}, and others of {running} are being downloaded: try again when they are here."),
                 name=wanted.name,

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import find, model_of, moment_name
-from visformer.adapters.lookup import made_here
+from visformer.adapters.checkpoints import BUNDLED, find, folder_of, model_of, moment_name
+from visformer.adapters.names import made_here
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
 from visformer.system import settings

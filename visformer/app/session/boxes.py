@@ -5,7 +5,7 @@ from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.examples import TESTED as TESTED_SENTENCES
 from visformer.app.session.slots import Slot, hold
-from visformer.model.untrained import Untrained, names_untrained
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.system import limits
 
 LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET
@@ -76,7 +76,7 @@ def model() -> str | None:
 def untrained() -> str:
     """Return the name of the untrained Transformer to offer: the one chosen last."""
     chosen = model()
-    if chosen is not None and names_untrained(chosen):
+    if chosen is not None and is_untrained_name(chosen):
         _UNTRAINED.set(chosen)
     return _UNTRAINED.get()
 

@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from visformer import i18n
-from visformer.adapters.bundled import BUNDLED, folder_of
-from visformer.adapters.history import find, model_of
-from visformer.adapters.lookup import made_here
+from visformer.adapters.checkpoints import BUNDLED, find, folder_of, model_of
+from visformer.adapters.names import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.adapters.history import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name
 from visformer.app.serving.models import MODEL
 from visformer.app.session import boxes
 from visformer.app.session.page import current_page

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from visformer.adapters.history import head_scores, moments
+from visformer.adapters.checkpoints import head_scores, moments
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.errors import N_
 from visformer.i18n import Gettext
@@ -16,7 +16,7 @@ from visformer.pictures.charts.panels import legend, literal, look, metadata
 from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT
 
 if TYPE_CHECKING:
-    from visformer.adapters.learning.moment import Watched
+    from visformer.adapters.learning.recipe import TrainingRecord
     from visformer.pictures.registry.setting import Setting
 
 
@@ -216,7 +216,7 @@ _DASHES = ("solid", "dash")  # of the first training and of the one beside it
 _LOSS, _WEIGHT, _X_STEP = N_("Loss, nats a token"), N_("Weight of the best head"), N_("Step")
 
 
-def training_curves(runs: "Sequence[Watched]", setting: "Setting") -> go.Figure:
+def training_curves(runs: "Sequence[TrainingRecord]", setting: "Setting") -> go.Figure:
     """Draw the losses and head scores of one or two trainings by step; the second one is dashed.
 
     Args:
@@ -230,7 +230,7 @@ def training_curves(runs: "Sequence[Watched]", setting: "Setting") -> go.Figure:
     figure, colours, numbers = go.Figure(), CURVES[theme], {}
     for run, dash in zip(runs, _DASHES, strict=False):
         steps = [moment.step for moment in run.moments]
-        variant = f"{_(about.variants[run.recipe.variant])} · " if len(runs) > 1 else ""
+        variant = f"{_(run.recipe.options.label)} · " if len(runs) > 1 else ""
         lines = {
             _(about.trained): ("y", [moment.loss for moment in run.moments]),
             _(about.probed): ("y", [moment.probed for moment in run.moments]),

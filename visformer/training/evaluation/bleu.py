@@ -11,7 +11,7 @@ from sacrebleu.metrics.chrf import CHRF
 from visformer.adapters.own import Translator
 from visformer.analysis.intervals import percentiles, resamples
 from visformer.training.data import Pair
-from visformer.training.evaluation.translations import translate_all
+from visformer.training.evaluation.judged import translate_all
 from visformer.training.refusals import Refusals
 from visformer.training.supplement import plain
 
@@ -57,7 +57,7 @@ def _scores(
         "signatures": {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())},
     }
     if theirs is not None:
-        one, other = (statistics(told, references, direction) for told in (texts, translated(theirs)))
+        one, other = (statistics(each, references, direction) for each in (texts, translated(theirs)))
         low, high = percentiles(resampled(one) - resampled(other))
         before = score(other.sum(axis=0))
         result["against"] = {"bleu": before, "difference": result["bleu"] - before, "low": low, "high": high}
@@ -67,8 +67,8 @@ def _scores(
 def statistics(texts: Sequence[str], references: Sequence[str], direction: str) -> NDArray[np.int64]:
     """Return what BLEU counts in each sentence: matched and all 1- to 4-grams, both lengths, (sentence, 10)."""
     bleu = BLEU(tokenize=TOKENIZERS[direction], effective_order=True)  # or it warns: these are sentences
-    told = [bleu.sentence_score(text, [one]) for text, one in zip(texts, references, strict=True)]
-    return np.array([[*one.counts, *one.totals, one.sys_len, one.ref_len] for one in told])
+    scored = [bleu.sentence_score(text, [one]) for text, one in zip(texts, references, strict=True)]
+    return np.array([[*one.counts, *one.totals, one.sys_len, one.ref_len] for one in scored])
 
 
 def score(statistics: NDArray[np.int64]) -> float:

@@ -10,9 +10,14 @@ from visformer.errors import N_, VisformerError
 from visformer.training import grammar
 from visformer.training.data import SPLIT_SEED, read_pairs, split_pairs
 from visformer.training.evaluation.alignment import align, from_grammar, read_aligned
-from visformer.training.evaluation.calibration import calibration
-from visformer.training.evaluation.judged import first_judged, judged, judged_report
-from visformer.training.evaluation.names import held_out_names, names_report
+from visformer.training.evaluation.judged import (
+    calibration,
+    first_judged,
+    held_out_names,
+    judged,
+    judged_report,
+    names_report,
+)
 
 
 def report(
@@ -76,10 +81,10 @@ def _bleu(
         _, pairs = split_pairs(pairs, seed=SPLIT_SEED)
     ours = bleu.outputs(model, pairs)
     theirs = None if against is None else bleu.outputs(_translator(against), pairs)
-    told: dict[str, Any] = {"all": bleu.scores(pairs, ours, theirs)}
+    result: dict[str, Any] = {"all": bleu.scores(pairs, ours, theirs)}
     if seen is not None:
         overlaps = bleu.overlaps(pairs, read_pairs(seen), grammar.load(supplement / "grammar").refusals)
-        told["overlaps"] = {kind: overlaps.count(kind) for kind in ("equal", "content")}
+        result["overlaps"] = {kind: overlaps.count(kind) for kind in ("equal", "content")}
         if unseen := [pair for pair, overlap in zip(pairs, overlaps, strict=True) if not overlap]:
-            told["unseen"] = bleu.scores(unseen, ours, theirs)
-    return told
+            result["unseen"] = bleu.scores(unseen, ours, theirs)
+    return result

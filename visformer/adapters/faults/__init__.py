@@ -1,1 +1,0 @@
-"""Models that have one fault each, to be found in the pictures."""

@@ -1,0 +1,170 @@
+"""Many runs of texts, each with edits of its own in one pass, and gradients of what rows predict.
+
+This is what the analyses are made of: a text under a hundred edits is a few passes, and only what rows predict leaves
+a pass: log-probabilities, or gradients of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from visformer.adapters.recording import Recorder, check_budget
+from visformer.adapters.requests import Encoded
+from visformer.edits import Edit
+from visformer.edits.base import _Edit
+from visformer.errors import N_, VisformerError
+from visformer.model.masks import pad
+from visformer.system import cancellation
+from visformer.trace import Trace
+
+Floats = NDArray[np.float32]
+Of = Literal["log_probability", "logit"]
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """What :meth:`visformer.adapters.base.TracedModel.gradients` returns.
+
+    Args:
+        trace: the pass itself, with the tensors that were asked for and the logits.
+        values: name to (row, *shape of the tensor), float32: the gradient of what row ``row`` predicts.
+    """
+
+    trace: Trace
+    values: Mapping[str, NDArray[np.float32]]
+
+
+class TensorCollector:
+    """An edit that changes no value, and keeps the tensors of some names; the graph begins with the embeddings."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+        self.seen: dict[str, Tensor] = {}
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """Keep the tensor."""
+        if name.endswith(".embed"):
+            tensor = tensor.detach().requires_grad_()  # also where all weights are frozen
+        if name in self._names:
+            self.seen[name] = tensor
+        return tensor
+
+
+def gradients_of(trace: Trace, seen: Mapping[str, Tensor], wanted: Sequence[str], of: Of) -> Gradients:
+    """Go back once from each row's prediction.
+
+    Raises:
+        BudgetError: the gradients would be too large.
+        VisformerError: a tensor does not take part in the prediction.
+    """
+    following = torch.tensor(trace.meta["ids"]["next"])
+    check_budget({name: (len(following), *seen[name].shape[1:]) for name in wanted if name in seen})
+    for name in wanted:
+        if name not in seen or not seen[name].requires_grad:
+            raise _severed(name)
+    logits = seen["logits"][0].float()  # (row, vocab)
+    rows = torch.arange(len(following), device=logits.device)
+    predicted = (logits if of == "logit" else logits.log_softmax(dim=-1))[rows, following.to(logits.device)]
+    values = {name: np.empty((len(rows), *seen[name].shape[1:]), dtype=np.float32) for name in wanted}
+    for row, value in enumerate(predicted):
+        found = torch.autograd.grad(value, [seen[name] for name in wanted], retain_graph=True, allow_unused=True)
+        for name, gradient in zip(wanted, found, strict=True):
+            if gradient is None:
+                raise _severed(name)
+            values[name][row] = gradient[0].float().cpu().numpy()
+    return Gradients(trace, values)
+
+
+def _severed(name: str) -> VisformerError:
+    return VisformerError(
+        N_(
+            "No gradient reaches {name}: this model shows a copy of it from which it does not continue. Choose a "
+            "method without gradients."
+        ),
+        name=name,
+    )
+
+
+class RowRecorder(Recorder):
+    """A session's ``visit`` that applies to each text of a batch edits of its own, and records nothing."""
+
+    def __init__(self, edits: Sequence[Sequence[Edit]], **about: Any) -> None:
+        """``edits``: those of each text; the other arguments are the :class:`Recorder`'s."""
+        super().__init__(frozenset(), list(dict.fromkeys(chain.from_iterable(edits))), **about)
+        self._of_row = edits
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """Return ``tensor`` with the edits of each text."""
+        cancellation.check()
+        self.visited.add(name)
+        reaching = {edit for edit in self.edits if not isinstance(edit, _Edit) or edit.applies(name)}
+        if not reaching:
+            return tensor
+        axes = self._axes(name) or ()
+        result = each = tensor
+        if tensor.ndim == len(axes) or tensor.shape[0] != len(self.rows):  # positions, which all texts share
+            result = each = tensor.expand(len(self.rows), *tensor.shape[-len(axes) :])
+        for row, edits in enumerate(self._of_row):
+            own = (slice(row, row + 1), *self._own(row, axes))
+            for edit in filter(reaching.__contains__, edits):
+                given = result[own]
+                changed = self._applied(edit, name, given)
+                if changed is not given:
+                    result = each.clone() if result is each else result
+                    result[own] = changed
+        return tensor if result is each else result  # the same one where a function has changed nothing
+
+
+class GateRecorder(Recorder):
+    """A session's ``visit`` that multiplies every value of some tensors by a gate of 1."""
+
+    def __init__(self, names: Sequence[str], **about: Any) -> None:
+        super().__init__(frozenset(), (), **about)
+        self._gated = frozenset(names)
+        self.gates: dict[str, Tensor] = {}
+
+    def wants(self, name: str) -> bool:
+        """See :class:`Recorder`."""
+        return name in self._gated
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """Return ``tensor`` times its gate."""
+        cancellation.check()
+        self.visited.add(name)
+        if name not in self._gated:
+            return tensor
+        self.gates[name] = torch.ones_like(tensor, requires_grad=True)
+        return tensor * self.gates[name]
+
+    def cut(self, gradients: Mapping[str, Tensor]) -> list[dict[str, Floats]]:
+        """Return those of each text, without padding."""
+        return [
+            {name: each[row][self._own(row, self._axes(name) or ())].float().cpu().numpy() for name, each in
+             gradients.items()}
+            for row in range(len(self.rows))
+        ]  # fmt: skip
+
+
+def sides_of(texts: Sequence[Encoded]) -> list[dict[str, list[int]]]:
+    """Return the ids of each text by side, for a :class:`Recorder`."""
+    return [{"src": each.src, "tgt": each.tgt} if each.src else {"tgt": each.tgt} for each in texts]
+
+
+def of_predicted(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
+    """Return for each text the log-probabilities of what its rows predict, (row,), of logits (batch, row, vocab)."""
+    ids = pad([each.predicted for each in texts]).to(logits.device)  # (batch, row)
+    own = logits[:, : ids.shape[1]].float()
+    found = own.gather(2, ids[..., None])[..., 0] - own.logsumexp(dim=2)
+    return [each[: len(text.predicted)] for each, text in zip(found, texts, strict=True)]
+
+
+def of_every(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
+    """Return for each text the log-probabilities of all tokens, (row, vocab)."""
+    found = logits.float().log_softmax(dim=-1)
+    return [each[: len(text.tgt)] for each, text in zip(found, texts, strict=True)]
