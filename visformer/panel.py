@@ -72,13 +72,20 @@ def numbered(count: int, title: str = "", *, first: int = 0) -> Labels:
 
 
 def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
-    """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers."""
+    """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers.
+
+    A row of a decoder is named for the token that is its input; see :func:`predicting`.
+    """
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
         return numbered(size, title, first=1 if axis.name == "head" else 0)
-    labels = tokens_of(trace, axis.side, title)
-    predicts = axis.side == "tgt" and axis.name == "query" and any(trace.tokens["next"])
-    return replace(labels, after=trace.tokens["next"]) if predicts else labels
+    return tokens_of(trace, axis.side, title)
+
+
+def predicting(trace: Trace, rows: Labels) -> Labels:
+    """Name a decoder's rows also for what they predict, and say so: for pictures of what happens to the prediction."""
+    following = trace.tokens.get("next", ())
+    return replace(rows, after=following, title=N_("input → prediction")) if any(following) else rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -252,8 +252,7 @@ def score_of(trace: Trace, place: Place, column: int, product: float) -> str:
 
 def _row_of(trace: Trace, place: Place) -> Labels:
     labels = axis_labels(trace, trace[f"{place.path}.pattern"].axes[1], 0)
-    after = f" → {labels.after[place.query]}" if labels.after else ""
-    return Labels((f"{labels.texts[place.query]}{after}",), N_("reads (query)"))
+    return Labels((labels.texts[place.query],), N_("reads (query)"))
 
 
 def source_of(trace: Trace, path: str, what: str) -> str:

@@ -27,6 +27,12 @@ class Stack:
         """As in tensor names: ``decoder.cross_attn``."""
         return f"{self.part}.{self.kind}"
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The side of a Trace that reads, "src" or "tgt", and the one that is read."""
+        query = "src" if self.part == "encoder" else "tgt"
+        return query, "src" if self.kind == "cross_attn" else query
+
     def of_kind(self, kind: str) -> bool:
         """Whether models of ``kind`` ("encoder", "decoder" or "encoder-decoder") have it."""
         return kind == "encoder-decoder" or (kind == self.part and self.kind == "self_attn")

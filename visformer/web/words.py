@@ -15,8 +15,6 @@ _TEXT = {
     "rows": N_("reads (query)"),
     "columns": N_("is read (key)"),
     "reads": N_("{query} reads {key}"),
-    "reads_share": N_("Of all that {query} reads here, {share} is {key}."),
-    "reads_nothing": N_("{key} stands for no word: that is where a row reads that looks for nothing in particular."),
     "reads_most": N_("{token} reads most: {most}"),
     "read_most": N_("{token} is read most by: {most}"),
     "strong": N_("{token} {weight}"),
@@ -37,7 +35,7 @@ _TEXT = {
     "more": N_("More controls"),
     "less": N_("Fewer controls"),
     "view_tokens": N_("Shaded text"),
-    "view_tokens_about": N_("Choose a word: the colours show what it reads, or what reads it."),
+    "view_tokens_about": N_("Choose a word: what does it read?"),
     "view_heatmap": N_("Heatmap"),
     "view_heatmap_about": N_("Each row is a word that reads, each column a word that is read."),
     "view_arcs": N_("Arcs"),
@@ -86,6 +84,12 @@ _TEXT = {
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
 }
 
+_WEIGHT_TEXT = {
+    "reads_share": N_("Of all that {query} reads here, {share} is {key}."),
+    "reads_nothing": N_("{key} stands for no word: that is where a row reads that looks for nothing in particular."),
+}
+"""Besides, of attention weights only."""
+
 _MAP_TEXT = {
     "rows": N_("query"),
     "columns": N_("key"),
@@ -131,7 +135,7 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
     sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
     chosen = map_scale(trace)
     is_map = chosen["scale"] != "weight"
-    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else {})).items()}
+    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else _WEIGHT_TEXT)).items()}
     if is_map:
         (low, _), *_, (high, _) = ticks(chosen["scale"], chosen["limit"])
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))

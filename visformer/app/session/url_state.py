@@ -101,7 +101,7 @@ def _unselected(model: str, choices: Mapping[str, str]) -> Selection:
 
 @cache
 def start(model: str) -> Selection:
-    """Return the selection with which the explorer starts on a model: the start.json of a bundled one names the head."""
+    """Return the selection that the explorer starts with: the start.json of a bundled model names the head."""
     if model in BUNDLED:
         with suppress(OSError, ValueError, TypeError):  # visformer doctor says what is wrong
             head = json.loads((folder_of(model) / "start.json").read_text(encoding="utf-8"))

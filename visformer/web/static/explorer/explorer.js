@@ -51,6 +51,7 @@ class AttentionView {
     this.data = null
     this.state = new ViewState()
     this.model = new ViewModel(this.state)
+    this.wanted = null // whether the visitor wants the controls for researchers; null: has not said so
     this.hoveredHead = null
     this.hoveredCell = null // while a token is locked: the cell of that token and the one under the pointer
     this.build(element)
@@ -114,9 +115,9 @@ class AttentionView {
     return cells.length || !VIEWS[view].chooses ? cells : this.model.strongest()
   }
 
-  /** Whether the controls for researchers are folded away: in a plain view, until they are wanted or one is in use. */
+  /** Whether the controls for researchers are folded away: until they are wanted, or one is in use. */
   get isFolded() {
-    return !(this.wanted ?? !VIEWS[this.state.view].isPlain) && !this.state.isAltered
+    return !(this.wanted ?? this.state.isAltered)
   }
 
   /** The element of the current view that takes the keyboard focus. */
@@ -453,10 +454,10 @@ class AttentionView {
     const { isFolded } = this
     this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded })
     this.readout.badges.hidden = isFolded
-    this.sentences.element.hidden = Boolean(VIEWS[state.view].isPlain) // its words are these sentences
+    this.sentences.element.hidden = Boolean(VIEWS[state.view].isText)
     const exact = model.names().every((name) => data.weights.has(name))
     const { view, order, combine } = state
-    const plain = Boolean(VIEWS[view].isPlain)
+    const plain = Boolean(VIEWS[view].isText)
     Object.assign(this.parts.root.dataset, { view, plain, order, combine, exact, hidden: mass ?? 0 })
   }
 

@@ -21,7 +21,7 @@ function tabs(parent, name, choose) {
           focusQuietly(tab)
         }
         const tab = button(element, "tab", act, label)
-        if (says) part(tab, "span", "says").textContent = says
+        if (says) part(tab, "span", "says", { "aria-hidden": true }).textContent = says // to be heard, it is the tab's title
         tab.dataset.name = name
         tab.title = about ?? ""
       }

@@ -8,7 +8,7 @@
  *   needs: the parts of the scene that it draws, see AttentionView.scene: "matrix", "thumb", "series" (each head), "grid"
  *   label: key of its text for screen readers; by default view_NAME_about
  *   chooses: whether a word is chosen while the visitor has chosen nothing
- *   isPlain: whether it is read without the controls for researchers, which are folded away until they are wanted
+ *   isText: whether it shows both sentences, which then stand nowhere else
  *   mount(parent, host): returns an object with `element` and, if it draws on a single canvas, `canvas`, which takes the
  *     keyboard focus; host: {hover(cell), lock(cell, add), hoverHead(place), openHead(place, add), zoomed()}
  * The mounted object has show(scene) and may have point(scene), called instead if only the cells in focus have changed;

@@ -4,14 +4,14 @@
  */
 
 import { cssColour, inkOn } from "../../shared/colours.js"
-import { fill, onPointer, paragraph, part } from "../../shared/dom.js"
+import { fill, onPointer, part } from "../../shared/dom.js"
 import { spellCell } from "../../shared/numbers.js"
 
 const SIDES = { column: "columns", row: "rows" } // as one reads: what is read stands above what reads it
 const FEW = 60 // words on a side, up to which they are large
 const [NUMBERED, LEAST] = [4, 0.05] // most weights that are written below their words, and the least
 
-export const tokens = { needs: ["matrix"], chooses: true, isPlain: true, mount: (parent, host) => new Tokens(parent, host) }
+export const tokens = { needs: ["matrix"], chooses: true, isText: true, mount: (parent, host) => new Tokens(parent, host) }
 
 class Tokens {
   constructor(parent, host) {
@@ -25,6 +25,7 @@ class Tokens {
       const line = part(this.element, "div", "line-of-tokens")
       this.lines[side] = { title: part(line, "div", "title"), chips: part(line, "div", "chips"), words: [] }
     }
+    this.aside = part(this.element, "div", "aside") // below the words, which must not move under the pointer
     onPointer(this.element, (event) => this.under(event), host.hover, host.lock)
   }
 
@@ -93,17 +94,16 @@ class Tokens {
     const { matrix, labels, text, spell, isShare } = this.scene
     const place = matrix && cell ? this.strongest(cell) : null
     if (!place) {
-      for (const element of [this.claim, this.weight]) write(element, "")
-      write(this.ask, cell ? "…" : text.hover)
-      return
+      for (const element of [this.claim, this.weight, this.aside]) write(element, "")
+      return write(this.ask, cell ? "…" : text.hover)
     }
     const weight = matrix.values[place.row * labels.columns.length + place.column]
     const [query, key] = [labels.rows[place.row], labels.columns[place.column]]
     const names = { query: `\u2068${query.text}\u2069`, key: `\u2068${key.text}\u2069` }
     write(this.claim, fill(text.reads, names))
     write(this.weight, isShare ? spellCell(weight, 2, "weight") : spell(weight))
-    const share = isShare ? fill(text.reads_share, { ...names, share: `${Math.round(weight * 100)} %` }) : ""
-    write(this.ask, paragraph(share, isShare && key.special && weight > 0.5 ? fill(text.reads_nothing, names) : ""))
+    write(this.ask, isShare ? fill(text.reads_share, { ...names, share: `${Math.round(weight * 100)} %` }) : "")
+    write(this.aside, isShare && key.special && weight > 0.5 ? fill(text.reads_nothing, names) : "")
   }
 
   /** The cell itself or, of a single word, that of its largest weight; of a map, of the number furthest from 0. */
