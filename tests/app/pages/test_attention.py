@@ -302,7 +302,8 @@ def test_what_the_row_of_the_language_token_reads_is_said_where_it_is_seen(new_a
     assert f"it reads {plain(trace.tokens['src'][most])} most ({row[most]:.2f})" in caption
     assert ("nothing in particular" in caption) == (trace.tokens["src"][most] == "</s>")
     for elsewhere in ({"view": "tokens"}, {"view": "layer"}, {"hiding": "1"}, {"stack": "decoder"}):
-        (caption,) = captions(new_app(**{"stack": "cross", "layer": layer, "head": head, **elsewhere}), "Each word reads")
+        link = {"stack": "cross", "layer": layer, "head": head, **elsewhere}
+        (caption,) = captions(new_app(**link), "Each word reads")
         assert "The first row" not in caption
 
 
