@@ -33,7 +33,6 @@ from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
 from visformer.app.session.examples import EXAMPLES, NAMING, TESTED
-from visformer.app.session.markdown import plain
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls
 from visformer.pictures.registry.picture import pages
@@ -299,7 +298,7 @@ def test_what_the_row_of_the_language_token_reads_is_said_where_it_is_seen(new_a
     trace = app.session_state["run"].trace
     row = trace[f"decoder.{int(layer) - 1}.cross_attn.pattern"].value[int(head) - 1, 0]
     most = int(row.argmax())
-    assert f"it reads {plain(trace.tokens['src'][most])} most ({row[most]:.2f})" in caption
+    assert f"it reads {trace.tokens['src'][most]} most ({row[most]:.2f})" in caption
     assert ("nothing in particular" in caption) == (trace.tokens["src"][most] == "</s>")
     for elsewhere in ({"view": "tokens"}, {"view": "layer"}, {"hiding": "1"}, {"stack": "decoder"}):
         link = {"stack": "cross", "layer": layer, "head": head, **elsewhere}
