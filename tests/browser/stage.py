@@ -6,7 +6,8 @@ from visformer.pictures.registry.picture import pages
 SIZES = {"small": (1280, 720), "large": (1920, 1080)}
 PAGES = [*pages()]
 PICTURES = (
-    ".vf-thumbs, .vf-large, .vf-matrix, .vf-model, .js-plotly-plot .plotly, [data-testid=stDataFrame] canvas, .vf-table"
+    ".vf-thumbs, .vf-strips, .vf-large, .vf-matrix, .vf-model, .js-plotly-plot .plotly, "
+    "[data-testid=stDataFrame] canvas, .vf-table"
 )
 VISIBLE = """() => {
   const parts = []

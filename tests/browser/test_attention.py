@@ -36,6 +36,7 @@ def test_a_long_sentence_fetches_the_weights_of_the_selected_head(page, model):
     trace = model.trace(sentence, target)
     assert trace.nbytes > 1_000_000
     page.get_by_role("button", name="Encoder", exact=True).click()
+    page.get_by_role("button", name="Heatmap", exact=True).click()
     click_head(page, 1, 3)
     page.locator(".vf-large").click(position=point_of_cell(page, 40, 7))
     page.locator(".vf-root[data-weight]:not([data-weight=''])").wait_for()
@@ -119,7 +120,7 @@ def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_p
 
 @pytest.mark.full
 def test_the_dark_page_fits_windows_of_any_size(open_app):
-    page = open_app(scheme="dark")
+    page = open_app(scheme="dark", query="attention?view=heatmap&stack=cross")
     assert page.locator(".vf-root").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(17, 22, 29)"
     for width, height in ((1440, 900), (1280, 720), (360, 740)):
         page.set_viewport_size({"width": width, "height": height})
@@ -165,5 +166,5 @@ def test_a_sentence_that_returns_before_the_last_one_is_complete_is_drawn(visito
     page.wait_for_timeout(3000)  # for the server to send it
     submit(page, first)
     page.evaluate("window.release()")
-    page.locator(".vf-side").first.get_by_text("books", exact=True).first.wait_for()
+    page.locator(".vf-side").first.get_by_text("books", exact=True).first.wait_for(state="attached")
     wait_until_done(page)

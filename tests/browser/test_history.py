@@ -97,7 +97,7 @@ def test_a_page_opened_after_a_head_was_selected_is_one_entry(open_app):
     entries = page.evaluate("history.length")
     for title, path in (("Masks", "/masks"), ("Inside a head", "/head")):
         go_to(page, title)
-        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path and "layer=" in url)
+        page.wait_for_url(lambda url, path=path: urlsplit(url).path == path and "head=" in url)
         seen.append(shown(page))
     assert page.evaluate("history.length") == entries + 2
     walk(page, seen)

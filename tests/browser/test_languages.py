@@ -101,7 +101,7 @@ def read_explorer(page, reader):
         page.locator(".vf-thumbs").press(key)
         reader.read(f"key {key}")
     page.keyboard.press("Escape")
-    reader.hover([page.locator(".vf-large")], "a cell")
+    reader.hover([page.locator(".vf-chip").first], "a word")
     reader.hover(page.get_by_test_id("stTooltipHoverTarget").filter(visible=True).all(), "help")
     box = page.get_by_test_id("stMain").get_by_role("combobox").first
     box.fill("zzzz")

@@ -128,7 +128,7 @@ def test_the_bar_stands_still_and_covers_no_picture(open_app, size):
         )
         assert dots["x"] <= dot["x"] + 1 and dot["x"] + dot["width"] <= dots["x"] + dots["width"] + 1
         page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
-        pictures = page.get_by_test_id("stMain").locator(".vf-large, .vf-layer, .vf-matrix")
+        pictures = page.get_by_test_id("stMain").locator(".vf-strips, .vf-large, .vf-layer, .vf-matrix")
         for canvas in pictures.filter(visible=True).all():
             box = canvas.bounding_box()
             assert box["y"] + box["height"] <= places[0]["y"], "where one can scroll to, all of it can be seen"

@@ -92,7 +92,7 @@ def visit(chromium):
 
 def wait_for_sentence(page, text, box="Sentence"):
     page.get_by_label(box, exact=True).and_(page.locator(f"[value='{text}']")).wait_for()
-    page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for()
+    page.locator(".vf-side").first.get_by_text(text.split()[0], exact=True).first.wait_for(state="attached")
 
 
 def test_sentence_and_selection_survive_a_cut_connection_and_a_suspended_server(server, proxy, visit):

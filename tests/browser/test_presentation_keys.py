@@ -251,7 +251,7 @@ def test_the_closing_card_is_text_alone_and_leads_back(present):
 def test_all_heads_of_a_layer_keep_their_tokens_in_a_presentation(present):
     page = present(sentence="I like cats.", caption=SAY * 2)
     page.evaluate("document.activeElement.blur()")
-    for _ in range(3):
+    for _ in range(2):
         page.keyboard.press("v")
     assert state_of(page)["view"] == "layer"
     layout = layout_of(page, ".vf-layer")

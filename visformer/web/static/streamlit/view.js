@@ -8,7 +8,7 @@ const TRIGGERS = {
   ...{ onClick: "click", onAct: "act", onMissing: "have", onOpen: "open", onLeave: "leave" },
   ...{ onStep: "step", onAsk: "ask", onType: "type", onRoom: "room" },
 } // to values of one rerun
-const ABOVE = 205 // pixels: the sentence, its translation or the boxes of a second side, and what to look for
+const ABOVE = 229 // pixels: the sentence, its translation or the boxes of a second side, and what to look for
 
 /** The event with which a presentation has the bar of an open lesson go on (detail: 1) or back (-1). */
 export const TURN = "visformer-turn"
