@@ -267,8 +267,8 @@ def test_clicks_scale_a_layer_or_a_head():
     where = "decoder.cross_attn"
     with in_a_session({boxes.SOURCE: "a"}):
         for column, expected in ((None, [0.5, 0.5]), (0, [1, 0.5])):
-            editing.scale_all(where, Click("heads", 1, column), editing.scales(where, 3, 2), 0.5)
-            assert editing.scales(where, 3, 2).tolist() == [[1, 1], expected, [1, 1]]
+            editing.scale_all(where, Click("heads", 1, column), editing.head_scales(where, 3, 2), 0.5)
+            assert editing.head_scales(where, 3, 2).tolist() == [[1, 1], expected, [1, 1]]
 
 
 # The lab --------------------------------------------------------------------------------------------------------------
