@@ -28,7 +28,7 @@ FOCUS_BYTES = 250_000
 
 _TEXT = {
     "play": N_("Play"),
-    "play_rest": N_("Play the other {n}"),
+    "play_rest": N_("Play the other {n} words"),
     "pause": N_("Pause"),
     "back": N_("One step back"),
     "on": N_("One step on"),
@@ -77,8 +77,8 @@ _TEXT = {
         "the second makes {d_model} numbers of these."
     ),
     "about_strand": N_(
-        "The encoder's output (memory) for “{token}”: a vector of {d_model} numbers. Each cross-attention computes a key "
-        "and a value from it; the decoder reads these."
+        "The encoder's output (memory) for “{token}”: a vector of {d_model} numbers. Each cross-attention computes a "
+        "key and a value from it; the decoder reads these."
     ),
     "norm": N_("length {norm}"),
     "folded": N_("{n} layers more"),
@@ -120,12 +120,12 @@ _TEXT = {
     "say_ffn": N_("Feed-forward, layer {layer}: each token by itself. The vectors are {norm} long on average."),
     "say_ffn_plain": N_("Feed-forward, layer {layer}: each token by itself."),
     "say_memory": N_(
-        "The encoder hands over one vector for each of the {n} tokens. Every layer of the decoder computes keys and values "
-        "from them."
+        "The encoder hands over one vector for each of the {n} tokens. Every layer of the decoder computes keys and "
+        "values from them."
     ),
     "say_handed": N_(
-        "So the encoder hands over {n_src} vectors, one for each token of the source. For each word that it writes, the "
-        "decoder reads them anew."
+        "So the encoder hands over {n_src} vectors, one for each token of the source. For each word that it writes, "
+        "the decoder reads them anew."
     ),
     "say_start": N_("The decoder begins with “{token}” alone."),
     "say_first_self_attn": N_("Layer {layer}: nothing is written yet, so that “{token}” reads only itself."),
@@ -283,7 +283,7 @@ def _inside(inside: Inside, numbers: Numbers) -> dict[str, Any]:
         name: {
             "at": numbers.add(np.asarray(values, dtype="<f4")),
             "shape": values.shape,
-            "limit": telling_limit(values),
+            "limit": telling_limit(values, share=0.9),
         }
         for name, values in inside.rows.items()
     }

@@ -25,7 +25,13 @@ _TEXT = re.compile(
 RECORD = tuple(f"{{path}}.{name}" for name in ("q", "k", "scores", "mask", "pattern", "bias", "sink"))
 """Globs over the tensors of one attention that the sum needs; ``{path}``: such as "decoder.2.cross_attn"."""
 
-INSIDE = ("{path}.hidden", "{path}.out", "{stack}.{layer}.resid_self", "{stack}.{layer}.resid_cross", "{stack}.{layer}.norm_ffn")
+INSIDE = (
+    "{path}.hidden",
+    "{path}.out",
+    "{stack}.{layer}.resid_self",
+    "{stack}.{layer}.resid_cross",
+    "{stack}.{layer}.norm_ffn",
+)
 """The tensors of one feed-forward network that its inside needs; ``{path}``: such as "encoder.2.ffn"."""
 
 MOST_NUMBERS = 200_000

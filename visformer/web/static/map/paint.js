@@ -122,7 +122,7 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
 }
 
 /** A row of tokens; the first `shown`, the last of them fading in. */
-function paintTokens({ context, theme, model }, { x, w, side, sizes, slot }, rect, tokens, shown, { row, from = side }) {
+function paintTokens({ context, theme, model, layout }, { side, sizes, slot }, rect, tokens, shown, { row, from = side }) {
   const { how, at, every } = row
   context.font = `${sizes.token}px ${theme.font}`
   context.textBaseline = "middle"
@@ -130,12 +130,12 @@ function paintTokens({ context, theme, model }, { x, w, side, sizes, slot }, rec
   tokens.forEach((token, i) => {
     context.globalAlpha = i % every ? 0 : Math.max(0, Math.min(1, shown - i))
     if (!context.globalAlpha) return
-    const room = (2 * Math.min(at(i) - x, x + w - at(i))) / Math.cos(SLANT) // inside the column
+    const room = (2 * Math.min(at(i), layout.width - at(i))) / Math.cos(SLANT) // inside the picture
     context.fillStyle = model.special[from][i] ? theme.faint : theme.text
     context.save()
     context.translate(at(i), rect.y + row.height / 2)
     if (how === "slanted") context.rotate(-SLANT)
-    context.fillText(how === "sentence" ? token : shorten(context, token, how === "slanted" ? Math.min(LONG * sizes.token, room) : slot), 0, 0)
+    context.fillText(how === "sentence" ? token : shorten(context, token, how === "slanted" ? Math.min(LONG * sizes.token, room) : slot + 2), 0, 0)
     context.restore()
   })
   context.globalAlpha = 1
@@ -245,7 +245,7 @@ function paintGround({ context, theme }, { x, y, w, h }) {
 function paintStream(pen, column) {
   const { context, theme } = pen
   const x = column.inner.x - 8
-  const bottom = column.tokens.y
+  const bottom = baseOf(column)
   const top = column.bars ? column.bars.y + column.bars.h / 2 : column.top.y - 4
   const draw = (to, colour, width, opacity = 1) => {
     context.globalAlpha = opacity
@@ -262,6 +262,9 @@ function paintStream(pen, column) {
   if (reached !== null) draw(reached, theme.accent, 3)
 }
 
+/** Where the stream of a column begins: below its strips; its words may be below those of another. */
+const baseOf = ({ strips, tokens }) => (strips.length ? strips[0].rect.y + strips[0].rect.h + 4 : tokens.y)
+
 /** How high the vectors of a column have come; null: they have not begun. */
 function reachedBy({ scene: { stage, share, progress, all } }, column, top) {
   if (!stage) return top
@@ -269,7 +272,7 @@ function reachedBy({ scene: { stage, share, progress, all } }, column, top) {
   const sublayers = column.layers.flatMap((one) => one.sublayers ?? [])
   const part = sublayers.find(({ layer, kind }) => layer === stage.layer && kind === stage.kind) ?? column.strips.find(({ name }) => name === stage.kind)
   if (part) return part.rect.y + part.rect.h * (1 - share)
-  return stage.kind === "tokens" || stage.kind === "start" ? column.tokens.y : top
+  return stage.kind === "tokens" || stage.kind === "start" ? baseOf(column) : top
 }
 
 function paintFolded({ context, theme, model }, { sizes }, { folded, rect }) {

@@ -53,11 +53,11 @@ export function stagesOf(model, columns) {
 function timed(stages) {
   const parts = [stages.filter(({ word }) => !word), stages.filter(({ word }) => word)]
   const haste = [FIRST, LONGEST - FIRST].map((most, i) => Math.min(1, most / total(parts[i])))
-  let start = 0
+  let end = 0
   return stages.map((stage) => {
-    const seconds = stage.seconds * haste[stage.word ? 1 : 0]
-    start += seconds
-    return { ...stage, start: start - seconds, seconds }
+    const [start, seconds] = [end, stage.seconds * haste[stage.word ? 1 : 0]]
+    end = start + seconds // as it is added up elsewhere: a stage begins exactly where the one before ends
+    return { ...stage, start, seconds }
   })
 }
 
