@@ -170,14 +170,15 @@ def block_choices(trace: Trace, zoom: Zoom) -> dict[str, str]:
     return choices
 
 
-def line_above(trace: Trace) -> None:
-    """Say what this is, and invite to the short lesson."""
-    st.subheader(_(heading(trace)), anchor=False)
-    lesson_menu.invitation()
+def line_above() -> None:
+    """Say what this is, and invite to the short lesson; a lesson has its own words."""
+    trace = run.current().trace
+    if trace is not None and not page.LESSON.get().is_open:
+        st.subheader(_(heading(trace)), anchor=False)
+        lesson_menu.invitation()
 
 
 above = st.container(horizontal=True, vertical_alignment="center", key="map_line")
 whole_model()
-if run.current().trace is not None and not page.LESSON.get().is_open:
-    with above:
-        line_above(run.current().trace)
+with above:
+    line_above()
