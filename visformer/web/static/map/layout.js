@@ -10,11 +10,11 @@ const [LARGE_LABEL, LABEL, SMALL_LABEL] = [136, 118, 104] // width of the names 
 const ROOMY = 420
 const STREAM = 14 // width of the residual stream, left of the blocks
 const NARROW = 310 // narrower columns have their names above the blocks
-const [TIGHT_NAME, NAME] = [12, 16] // height of such a name
+const [TIGHT_NAME, NAME] = [13, 16] // height of such a name
 export const LINES = 40 // height of the lines below the tokens
-const SENTENCES = 30 // and of those between two sentences
+const SENTENCES = 24 // and of those between two sentences
 const LARGE = 520 // columns from here on have larger text
-const [NARROW_SIZES, SIZES, LARGE_SIZES] = [{ name: 11, small: 11, token: 14 }, { name: 12, small: 11, token: 15 }, { name: 14, small: 12, token: 17 }] // of text
+const [NARROW_SIZES, SIZES, LARGE_SIZES] = [{ name: 12, small: 12, token: 14 }, { name: 12, small: 11, token: 15 }, { name: 14, small: 12, token: 17 }] // of text
 const TITLE = 20 // height of a column's name, above it
 export const LEADER = 12 // height of the lines from the words of a sentence to the slots above them
 const BETWEEN_WORDS = 12 // most pixels between the words of a sentence
@@ -22,9 +22,10 @@ export const SLANT = Math.PI / 4.5
 export const LONG = 6 // of their size: slanted tokens are cut off from here on
 const [TIGHT, NARROW_TIGHT] = [440, 600] // rooms lower than this have the small measures; with the names above the blocks
 /** Heights, and what lies between: of a strip, a feed-forward network, between sublayers, between layers. */
+const PHONE_MEASURES = { strip: 5, ffn: 11, gap: 1, apart: 4 }
 const [SMALL_MEASURES, MEASURES, LARGE_MEASURES] = [{ strip: 7, ffn: 13, gap: 2, apart: 4 }, { strip: 11, ffn: 17, gap: 4, apart: 6 }, { strip: 14, ffn: 17, gap: 4, apart: 6 }]
 const PAD = 3 // around heads
-const [SMALLEST, LARGEST] = [10, 66] // heights of a head
+const [SMALLEST, LARGEST] = [9, 66] // heights of a head
 const WIDE = 2.8 // how much wider than high a head may be
 const TALL = 1.5 // of the room: up to this height no layer is left out
 const FEWEST = 4 // layers that are shown at any height
@@ -75,7 +76,7 @@ function frameOf(model, column, { x, w, width, height }) {
   const large = w >= LARGE
   const tight = height < (narrow ? NARROW_TIGHT : TIGHT)
   const sizes = narrow ? NARROW_SIZES : large && !tight ? LARGE_SIZES : SIZES
-  const measures = tight ? SMALL_MEASURES : large ? LARGE_MEASURES : MEASURES
+  const measures = tight && narrow ? PHONE_MEASURES : tight ? SMALL_MEASURES : large ? LARGE_MEASURES : MEASURES
   const candidates = tight ? FEWEST_CANDIDATES : height < MUCH ? FEW : MANY
   const label = narrow ? 0 : large ? LARGE_LABEL : w < ROOMY ? SMALL_LABEL : LABEL
   const inner = { x: x + STREAM + label, w: w - STREAM - label - 1 } // a frame around it is inside the column
