@@ -93,7 +93,14 @@ class Output(nn.Linear):
         super().__init__(d_model, vocab, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, token, d_model) to logits (batch, token, vocab): unnormalised log-probabilities."""
+        """Score every token of the vocabulary as the next one.
+
+        Args:
+            x: (batch, token, d_model).
+
+        Returns:
+            logits (batch, token, vocab): unnormalised log-probabilities.
+        """
         return super().forward(x)
 
 
