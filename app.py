@@ -3,7 +3,7 @@
 import streamlit as st
 
 from visformer.app.serving import server
-from visformer.app.streamlit_private import config
+from visformer.app.streamlit_private import server_options
 from visformer.errors import VisformerError
 from visformer.system import settings
 
@@ -11,5 +11,5 @@ try:
     settings.check()
 except VisformerError as error:  # one line instead of a traceback
     raise SystemExit(str(error)) from None
-config.read_beside(__file__)
+server_options.read_config_beside(__file__)
 app = st.App(server.SCRIPT, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=server.ROUTES)

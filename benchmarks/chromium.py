@@ -2,7 +2,7 @@
 
 import shutil
 
-from visformer.cli.checks import CHROMIUM
+from visformer.cli.doctor import CHROMIUM
 
 FLAGS = (
     "--no-sandbox",

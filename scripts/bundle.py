@@ -27,7 +27,7 @@ from visformer.model.masks import PAD_ID
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
 from visformer.pictures.map import RECORD
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training.contexts import sentence_batches, sentence_rows
 from visformer.training.data import SPLIT_SEED, Batch, Pair, pair_batches, read_pairs, split_pairs
 from visformer.training.evaluation.alignment import align, read_aligned

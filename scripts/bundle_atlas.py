@@ -22,7 +22,7 @@ from visformer.analysis.atlas import Data, build
 from visformer.analysis.atlas.archive import bundled_file, pack
 from visformer.analysis.atlas.run import EFFECTS
 from visformer.model.tokenizer import Tokenizer
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training import grammar
 from visformer.training.grammar import Sentence
 from visformer.training.supplement import FOLDER, read_rows

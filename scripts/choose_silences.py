@@ -19,7 +19,7 @@ from visformer.adapters.checkpoints import BUNDLED, folder_of
 from visformer.adapters.own import Translator
 from visformer.app.session.examples import EXAMPLES
 from visformer.edits import Silence
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training.supplement import FOLDER, read_rows
 
 COMMON = 100

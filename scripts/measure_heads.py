@@ -18,7 +18,7 @@ from visformer.adapters.base import TracedModel
 from visformer.adapters.checkpoints import BUNDLED, HEADS, TRANSLATOR, folder_of, steps
 from visformer.analysis import atlas, bundled_trees, head_history, syntactic_heads
 from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
-from visformer.system.checksums import write_sums
+from visformer.system.files import write_sums
 from visformer.training.evaluation.alignment import read_aligned
 
 if TYPE_CHECKING:

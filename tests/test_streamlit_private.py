@@ -69,12 +69,6 @@ def first_page_can_be_edited():
 
 
 PARTS = {
-    "addresses": lambda: (
-        isinstance(PagesManager.intended_page_name, property)
-        and "pages_manager" in ScriptRunContext.__dataclass_fields__
-    ),
-    "advice": lambda: has_parameters(skills.nudge_suppression_reason, "app_dir"),
-    "config": lambda: hasattr(config, "_main_script_path"),
     "files": lambda: (
         has_parameters(MemoryUploadedFileManager.add_file, "session_id", "file")
         and {"file_storage", "_total_bytes"} <= {*vars(MemoryUploadedFileManager("/"))}
@@ -84,7 +78,6 @@ PARTS = {
         and "_files_by_id" in vars(memory_media_file_storage.MemoryMediaFileStorage("/"))
     ),
     "first_page": first_page_can_be_edited,
-    "history": lambda: "is_history_navigation" in ScriptRunContext.__dataclass_fields__,
     "logs": lambda: all(
         "get_logger(__name__)" in inspect.getsource(import_module(f"streamlit.{name}"))
         for name in ("error_util", "runtime.backend_operation_handler")
@@ -107,12 +100,17 @@ PARTS = {
         and bool(ACTIVE_SESSIONS_FAMILY)
         and not runtime.exists()
     ),
-    "reconnect": lambda: (
-        callable(SessionState.get_widget_states)
+    "run_context": lambda: (
+        {"pages_manager", "is_history_navigation", "session_state"} <= {*ScriptRunContext.__dataclass_fields__}
+        and isinstance(PagesManager.intended_page_name, property)
+        and callable(SessionState.get_widget_states)
         and user_key_from_element_id("$$ID-abc-source") == "source"
-        and "session_state" in ScriptRunContext.__dataclass_fields__
     ),
-    "protocols": lambda: inspect.getsource(starlette_server).count(" = _get_uvicorn_config_kwargs()") == 2,
+    "server_options": lambda: (
+        hasattr(config, "_main_script_path")
+        and has_parameters(skills.nudge_suppression_reason, "app_dir")
+        and inspect.getsource(starlette_server).count(" = _get_uvicorn_config_kwargs()") == 2
+    ),
     "words": lambda: all(map(is_in_scripts, {*WORDS, *ICONS} - NOT_IN_SCRIPTS)),
 }
 """File of a purpose to whether the parts that it uses exist."""

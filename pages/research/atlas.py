@@ -10,7 +10,7 @@ from visformer.analysis.atlas import Atlas, bundled_names, roles, similar_heads
 from visformer.analysis.known_heads import LABELS
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.models import MODEL, offered
-from visformer.app.session import address, atlases, boxes, measured, selection, slots, visit
+from visformer.app.session import address, atlases, boxes, measured, selection, slots
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER, State
@@ -115,7 +115,7 @@ def draw_heads(setting: Setting) -> None:
     """Draw the map, and below it the selected head."""
     atlas, passing = setting.source.atlas(setting["atlas"]), shown(setting)
     if setting["atlas"] not in bundled_names() and atlases.opens_with(atlas) == (boxes.model() or MODEL):
-        measured.keep({"roles": measured.Table.of(roles(atlas), is_own=True)})
+        measured.keep({"roles": measured.HeadTable.of(roles(atlas), is_own=True)})
     panels: Any = HEADS.draw(setting)
     left, right = st.columns([45, 55], gap="medium")
     with left:
@@ -254,7 +254,7 @@ def draw_examples(atlas: Atlas, place: Place) -> None:
         button, words = st.columns([1, 8], vertical_alignment="center", gap="small")
         label, opened = (
             _("Open {n}").format(n=plain(row.rank)),
-            partial(visit.bring_back, opened_state(row, place, model), ()),
+            partial(address.restore, opened_state(row, place, model), ()),
         )
         button.button(label, key=f"atlas_example_{row.rank}", on_click=opened)
         words.text(text)

@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.edits import current, editing
-from visformer.app.session import address, boxes, run, selection, visit
+from visformer.app.edits import editing
+from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
 from visformer.app.widgets import component, controls, downloads, formula_box, unavailable, url_widgets
@@ -64,14 +64,14 @@ def draw_second_side(picture: Picture, setting: Setting) -> None:
             setting.source = replace(setting.source, stacks=shared)
     if picture is EDITED:
         masked = controls.current_trace(("*.pattern", "*.mask"))
-        edits = current.edits(masked if masked is not None else setting.patterns)
+        edits = editing.edits_of(masked if masked is not None else setting.patterns)
         setting.source = replace(setting.source, edits=edits)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             for page, name, value, label in (
                 ("head", "head_view", "silence", _("Silence heads")),
                 ("masks", "masks_view", "edit", _("Change a mask")),
             ):
-                st.page_link(page_named(page), label=label, query_params={**address.address(), name: value})
+                st.page_link(page_named(page), label=label, query_params={**address.to_query(), name: value})
             st.button(_("Reset"), on_click=editing.reset, disabled=not edits, key="compare_reset")
     selected, stacks = selection.selection(setting.patterns), setting.source.stacks
     if selected.stack not in stacks:  # only one side has it
@@ -83,7 +83,7 @@ def draw_explorers(picture: Picture, setting: Setting) -> None:
     """Draw both explorers, linked."""
     key = f"compare_{picture.view}"
     sides = mapped(setting, SIDES[picture.view](setting))
-    start = {**selection.start(setting.patterns).start(), "opened": visit.OPENED.get()}
+    start = {**selection.start(setting.patterns).start(), "opened": address.OPENED.get()}
     component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=select)
     # In files, which nobody can point at, the head of both and its difference.
     run.current().exports.extend([(panels(setting, sides), key), (sides, component.PAIR)])

@@ -233,7 +233,7 @@ def carry_over(setting: Setting, click: Click) -> None:
     state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
     if state.fits:
         label = _("The corrupt run with and without this value")
-        st.page_link(page_named("compare"), label=label, query_params=address.address(state))
+        st.page_link(page_named("compare"), label=label, query_params=address.to_query(state))
 
 
 def lens(trace: Trace, _bar: Any) -> None:

@@ -19,17 +19,17 @@ from visformer.analysis.effects.head_effects import (
 from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.session import boxes, measured, selection
 from visformer.app.session import page as pages
-from visformer.app.session.measured import Table
+from visformer.app.session.measured import HeadTable
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import (
     controls,
     downloads,
     formula_box,
-    long_run,
     sentence_list,
     tables,
     unavailable,
     url_widgets,
+    waiting,
 )
 from visformer.errors import N_
 from visformer.i18n import paragraph
@@ -114,7 +114,7 @@ def draw() -> None:
 def ranked() -> None:
     """Draw the effect of each head: the button, a map, what can be told, and a table."""
 
-    def steps(texts: Sentences) -> list[long_run.Step]:
+    def steps(texts: Sentences) -> list[waiting.LongStep]:
         return [
             (_(said), partial(head_effects, sentences=texts, method=method, progress=report))
             for method, said in COMPUTING.items()
@@ -134,7 +134,7 @@ def ranked() -> None:
     draw_table(effect_rows(frames), _("The effect of each head"), "head-effects")
 
 
-def tell(frames: dict[str, pd.DataFrame], method: str, table: Table) -> None:
+def tell(frames: dict[str, pd.DataFrame], method: str, table: HeadTable) -> None:
     """Say on what it was measured, how many heads can be told from zero, and whether the methods agree."""
     frame = frames[method]
     n, heads = int(frame["n"].iloc[0]), len(frame)
@@ -177,7 +177,7 @@ def effect_rows(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def pruned() -> None:
     """Draw the curves of silencing more and more heads."""
 
-    def steps(texts: Sentences) -> list[long_run.Step]:
+    def steps(texts: Sentences) -> list[waiting.LongStep]:
         return [(_("More and more heads silenced"), partial(pruning, sentences=texts, progress=report))]
 
     offer(steps, ["pruning"], key="heads_prune")
@@ -199,7 +199,7 @@ def pruned() -> None:
 
 def known() -> None:
     """Draw the scores of the known kinds of heads, and a table of those that have a label."""
-    steps: list[long_run.Step] = [(_("Random tokens that recur"), labelled)]
+    steps: list[waiting.LongStep] = [(_("Random tokens that recur"), labelled)]
     measure(lambda: steps, ["known"], key="heads_know", is_own=False)
     table = measured.tables().get("known")
     if table is None:
@@ -219,7 +219,7 @@ def known() -> None:
         draw_table(labels.drop(columns=["first"]), _("Heads with a label"), "known-heads")
 
 
-def offer(steps: Callable[[Sentences], list[long_run.Step]], names: list[str], *, key: str) -> Any:
+def offer(steps: Callable[[Sentences], list[waiting.LongStep]], names: list[str], *, key: str) -> Any:
     """Draw the choice of a list and the button that measures on it; return the row that they are in."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
@@ -230,11 +230,11 @@ def offer(steps: Callable[[Sentences], list[long_run.Step]], names: list[str], *
     return row
 
 
-def measure(steps: Callable[[], list[long_run.Step]], names: list[str], *, is_own: bool, **how: Any) -> None:
+def measure(steps: Callable[[], list[waiting.LongStep]], names: list[str], *, is_own: bool, **how: Any) -> None:
     def keep(found: list[pd.DataFrame]) -> None:
-        measured.keep({name: Table.of(table, is_own=is_own) for name, table in zip(names, found, strict=True)})
+        measured.keep({name: HeadTable.of(table, is_own=is_own) for name, table in zip(names, found, strict=True)})
 
-    long_run.offer(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
+    waiting.offer_long_run(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
 
 
 def draw_maps(picture: Picture, setting: Any, frame: pd.DataFrame) -> None:

@@ -11,7 +11,7 @@ from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
 from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, downloads, here, pick, unavailable
+from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.pictures.effects import EFFECTS, describe_weight
@@ -48,14 +48,14 @@ def explorer() -> None:
         if trace is None:
             return
         attention_weights(trace)
-        here.tell("selected")
+        locator.send("selected")
     selected = selection.selection(trace)
     said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
     controls.look_for(said, above, asked=question_of(trace, selected.stack))
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, selected)
         if unavailable.predicts(trace):
-            st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.address())
+            st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.to_query())
         downloads.attention(trace)
     if place_of(selected) == CLICKED.get():
         with picture:

@@ -8,10 +8,10 @@ import streamlit as st
 
 from visformer.app.lessons import lesson_menu
 from visformer.app.presentation import following
-from visformer.app.session import address, boxes, page, run, selection, visit
+from visformer.app.session import address, boxes, page, run, selection
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import ZOOM
-from visformer.app.widgets import controls, downloads, here, pick, unavailable
+from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import MAP as KEY
 from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
@@ -48,7 +48,7 @@ def whole_model() -> None:
         on_select=select,
         on_zoom=move,
     )
-    here.tell("selected")
+    locator.send("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, chosen)
         downloads.page([(model, KEY)])
@@ -60,7 +60,7 @@ def zoomed(trace: Trace) -> Zoom | None:
     """Return the place that is zoomed in on, at first that of the address, as far as the Trace has it."""
     if page.IS_NEW.get():
         ZOOMED.clear()
-    visit.take(ZOOM, lambda text: ZOOMED.set(Zoom.read(text).require_in(trace)), go_back=ZOOMED.clear)
+    address.take(ZOOM, lambda text: ZOOMED.set(Zoom.read(text).require_in(trace)), go_back=ZOOMED.clear)
     zoom = ZOOMED.get()
     return keep(zoom and zoom.within(trace))
 
@@ -144,7 +144,7 @@ def selected_at(chosen: Selection, zoom: Zoom, head: int) -> Selection:
 
 
 def link_to(name: str, label: str, state: Any) -> dict[str, str]:
-    return {"label": label, "href": href(name, address.address(state))}
+    return {"label": label, "href": href(name, address.to_query(state))}
 
 
 def block_choices(trace: Trace, zoom: Zoom) -> dict[str, str]:

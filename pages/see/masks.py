@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from visformer.app.edits import comparison, editing, url_edits
+from visformer.app.edits import comparison, editing
 from visformer.app.session import address, boxes
 from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
 from visformer.errors import N_, VisformerError
@@ -80,7 +80,7 @@ if trace is not None:
             editing.take_cells(scope, mask, shape[1])
             flips = editing.flips(attention, shape)
             edits = editing.mask_edits(scope, flips, mask)
-            address.show_changes(url_edits.CELLS, url_edits.cells_text(edits))
+            address.show_changes(editing.CELLS, editing.cells_text(edits))
             left, right = st.columns([42, 58], gap="medium")
             with left:
                 chosen = scope.of(np.broadcast_to(mask[:, None], shape))[:, :1]

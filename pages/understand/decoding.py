@@ -12,7 +12,7 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.serving.models import MODEL
-from visformer.app.session import address, boxes, presentation_steps, visit
+from visformer.app.session import address, boxes, presentation_steps
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
 from visformer.errors import N_, LinkError, VisformerError
@@ -122,7 +122,7 @@ def draw_steps(trace: Trace, model: Any, most: int | None, bar: Any, top: Any) -
         return bench.decoded(boxes.source(), prefix=ids, **how)
 
     # Decode behind the forced prefix, from the visitor or a link, and put the prefix into the address.
-    visit.take(TAKEN, lambda value: FORCED.set(replayed(value, model.text, decode)))
+    address.take(TAKEN, lambda value: FORCED.set(replayed(value, model.text, decode)))
     address.show_changes(TAKEN, ".".join(map(str, prefix())))
     decoded = decode(prefix())
     taken, replaced = forced()
@@ -194,7 +194,7 @@ def replayed(value: str, text: Any, decode: "Callable[[tuple[int, ...]], Decodin
 def selected_step(count: int) -> int:
     """Return the selected step, from 0: the one clicked last, or where the visitor last chose a token."""
     option = pick.counted(STEP, count)
-    visit.take(SELECTED.key, lambda value: SELECTED.set(option.read(value, url_widgets.nothing())))
+    address.take(SELECTED.key, lambda value: SELECTED.set(option.read(value, url_widgets.nothing())))
     at = 0 if presentation_steps.came() > 0 else min(SELECTED.get() or 0, count - 1)
     SELECTED.set(at)
     address.show(SELECTED.key, str(at + 1) if at else None)

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from visformer.app.edits import comparison, editing, silences, url_edits
+from visformer.app.edits import comparison, editing, silences
 from visformer.app.session import address, boxes
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, formula_box, pick, unavailable, url_widgets
@@ -57,8 +57,8 @@ if trace is not None:
             patterns = trace.layers(setting.part, setting.kind)
             layers, (n_layers, n_heads, *_sides) = tuple(patterns), shape_of(patterns)
             editing.take_scales(stack, layers, n_heads)
-            scales = editing.scales(stack, n_layers, n_heads)
-            address.show_changes(url_edits.HEADS, url_edits.heads_text(scales, layers))
+            scales = editing.head_scales(stack, n_layers, n_heads)
+            address.show_changes(editing.HEADS, editing.heads_text(scales, layers))
             scale = partial(editing.scale_all, stack, before=scales, value=factor)
             controls.draw([factors(scales, layers)], key="head_scales", on_click=scale)
         with right:

@@ -13,12 +13,12 @@ from visformer.adapters.learning.recipe import MOST_SEED, Recipe, TrainingRecord
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.presentation import following
 from visformer.app.serving.models import MODEL, discreetly, label, named, offered
-from visformer.app.serving.trainings.runs import RUNS, SPEEDS, Run
-from visformer.app.session import address, boxes, run, visit
+from visformer.app.serving.trainings import RUNS, SPEEDS, TrainingRun
+from visformer.app.session import address, boxes, run
 from visformer.app.session.measured import score_history
 from visformer.app.session.slots import Slot, widget_key
 from visformer.app.streamlit_private.other_sessions import is_connected, own_address, own_session
-from visformer.app.widgets import controls, downloads, long_run, tables, url_widgets
+from visformer.app.widgets import controls, downloads, tables, url_widgets, waiting
 from visformer.app.widgets.component import learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
@@ -101,7 +101,7 @@ def draw_training() -> None:
 def resume() -> None:
     """Offer what is being trained, or was last, on a page that is opened without options of its own."""
     last = RUNS.last(following.owner())
-    is_linked = any(name.startswith(f"{PAGE.name}_") for name in visit.coming().choices)
+    is_linked = any(name.startswith(f"{PAGE.name}_") for name in address.upcoming().choices)
     if last is None or is_linked or Slot(key_of(TASK, url_widgets.nothing()), None).is_set:
         return
     recipes, setting = last.recipes, url_widgets.nothing()
@@ -130,7 +130,7 @@ def start(recipes: tuple[Recipe, ...]) -> None:
     try:
         who = {"session": own_session(), "address": own_address()}
         RUNS.start(following.owner(), recipes, **who, watchers=watchers(), speed=SPEED.get())
-        following.nudge()
+        following.redraw_followers()
     except VisformerError as problem:
         PROBLEM.set(problem)
 
@@ -175,10 +175,10 @@ def act(said: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
         RUNS.pause(found)
     elif found is not None and what == "step":
         RUNS.step(found)
-    following.nudge()
+    following.redraw_followers()
 
 
-def send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
+def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:
     """Send the moments since the redraw before the last."""
     problem = PROBLEM.pop()
     look: dict[str, Any] = {"steps": recipes[0].about.steps, "speed": SPEED.get(), "speeds": SPEEDS, "acts": acts()}
@@ -210,7 +210,7 @@ def send(found: Run | None, recipes: tuple[Recipe, ...]) -> None:
     learning_moments(shown, run=found.name, state=state, first=first, count=n, **look)
 
 
-def draw_after(found: Run, setting: Setting) -> None:
+def draw_after(found: TrainingRun, setting: Setting) -> None:
     """Draw the ways into the model as it is now, and keep the curves for files."""
     if not found.moments:
         return
@@ -242,7 +242,7 @@ def draw_ways(model: Recipe, tokens: tuple[str, ...], moment: "Snapshot", *, wit
                 _(pages()[name].title),
                 key=f"learning_way_{model.variant}_{name}",
                 type="tertiary",
-                on_click=visit.bring_back,
+                on_click=address.restore,
                 args=(replace(state, page=name), ()),
             )
 
@@ -306,9 +306,11 @@ def offer(name: str, place: Any) -> None:
     def keep(found: list[pd.DataFrame]) -> None:
         MEASURED.set(dict([*MEASURED.get().items(), (name, found[0])][-MOST:]))
 
-    work: list[long_run.Step] = [(_("The heads at each moment"), partial(score_history, name=name))]
+    work: list[waiting.LongStep] = [(_("The heads at each moment"), partial(score_history, name=name))]
     too_long = _("Score them in Python: vf.analysis.head_history.")
-    long_run.offer(_("Score the heads"), lambda: work, key="history_score", keep=keep, too_long=too_long, place=place)
+    waiting.offer_long_run(
+        _("Score the heads"), lambda: work, key="history_score", keep=keep, too_long=too_long, place=place
+    )
 
 
 view = PAGE.view(controls.view(_("View"), PAGE.titles, key="learning_view"))

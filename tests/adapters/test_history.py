@@ -18,7 +18,7 @@ from visformer.adapters.load import nbytes_of
 from visformer.adapters.names import require_model
 from visformer.errors import CheckpointError
 from visformer.model.checkpoints import load_checkpoint, pack, save_checkpoint
-from visformer.system.checksums import damaged, write_sums
+from visformer.system.files import damaged, write_sums
 from visformer.training.data import Pair, pair_batches
 from visformer.training.evaluation.alignment import read_aligned
 from visformer.training.train import TrainingPlan, train, validation_loss

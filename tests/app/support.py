@@ -10,7 +10,8 @@ import streamlit as st
 from benchmarks.messages import read_message
 from tests.addresses import fields_of
 from tests.app.pages.seen import script_of
-from visformer.app.session import boxes, visit
+from visformer.app.session import address as addresses
+from visformer.app.session import boxes
 from visformer.app.session.url_state import EXPLORER
 from visformer.pictures.positions import OWN
 from visformer.pictures.registry.picture import Page, pages
@@ -159,14 +160,14 @@ def choose_other_token(app, step):
 
 def call(app, callback, *args):
     """Run the app with the callback of a component, whose clicks only a browser can send."""
-    begin, calls = visit.begin, [lambda: callback(*args)]  # once, also where another page is opened by a second run
+    begin, calls = addresses.begin, [lambda: callback(*args)]  # once, also where another page is opened by a second run
 
     def begin_with_call():
         if calls:
             calls.pop()()
         begin()
 
-    with patch.object(visit, "begin", begin_with_call):
+    with patch.object(addresses, "begin", begin_with_call):
         app.run()
     assert not app.exception
 

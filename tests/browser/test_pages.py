@@ -89,7 +89,9 @@ def test_a_clicked_cell_has_the_weight_of_the_trace_and_a_written_out_sum(page, 
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
     told = page.locator(".vf-told").first
     told.wait_for()
-    assert float(told.inner_text().replace("−", "-").splitlines()[0].split(" = ")[1]) == pytest.approx(float(weight), abs=1e-6)
+    assert float(told.inner_text().replace("−", "-").splitlines()[0].split(" = ")[1]) == pytest.approx(
+        float(weight), abs=1e-6
+    )
     root = page.locator(".vf-root:has(canvas[data-panel=scores])")
     assert np.float32(root.get_attribute("data-value")) == weight
 

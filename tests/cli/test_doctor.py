@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from visformer.cli import checks, main, packages
-from visformer.system.checksums import SUMS, write_sums
+from visformer.cli import doctor, main, packages
+from visformer.system.files import SUMS, write_sums
 from visformer.system.settings import SETTINGS
 
 CHECKPOINT = Path("visformer", "model", "checkpoints", "en-zh")
@@ -32,22 +32,22 @@ def _no_network(monkeypatch):
 @pytest.fixture
 def installation(tmp_path, monkeypatch):
     """A copy of what doctor examines, for tests to damage."""
-    shutil.copytree(checks.HERE.parent / CHECKPOINT, tmp_path / CHECKPOINT)
-    shutil.copy(checks.HERE.parent / "pyproject.toml", tmp_path)
-    for module in (checks, packages):
+    shutil.copytree(doctor.HERE.parent / CHECKPOINT, tmp_path / CHECKPOINT)
+    shutil.copy(doctor.HERE.parent / "pyproject.toml", tmp_path)
+    for module in (doctor, packages):
         monkeypatch.setattr(module, "HERE", tmp_path / "visformer")
     return tmp_path
 
 
-def doctor(*options):
+def run(*options):
     return CliRunner().invoke(main, ["doctor", *options])
 
 
 def findings_of(about):
     """Run one check, as all of them take half a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks, "CHECKS", [check for check in checks.CHECKS if check.__name__.startswith(f"_{about}")])
-        return [finding for finding in checks.examine() if finding.about == about]
+        patch.setattr(doctor, "CHECKS", [check for check in doctor.CHECKS if check.__name__.startswith(f"_{about}")])
+        return [finding for finding in doctor.examine() if finding.about == about]
 
 
 def finding_of(about):
@@ -56,7 +56,7 @@ def finding_of(about):
 
 
 def test_this_installation_has_no_faults():
-    text, machine_readable = doctor(), doctor("--json")
+    text, machine_readable = run(), run("--json")
     report = json.loads(machine_readable.stdout)
     assert (text.exit_code, machine_readable.exit_code, report["ok"]) == (0, 0, True), text.output
     assert text.output.splitlines()[-1] == "All good."
@@ -80,8 +80,8 @@ def test_settings_are_listed_with_their_values(monkeypatch):
 
 
 def test_limits_are_listed_with_their_reasons():
-    report = json.loads(doctor("--json").stdout)
-    lines = doctor("--limits").output.splitlines()
+    report = json.loads(run("--json").stdout)
+    lines = run("--limits").output.splitlines()
     assert [line.split()[0] for line in lines] == [each["name"] for each in report["limits"]]
     assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= report["limits"][1].items()
     assert all(each["what"] and each["reason"] for each in report["limits"])
@@ -128,7 +128,7 @@ def test_unreadable_checksums_are_a_fault_and_exit_code_1(installation):
     for content in (None, b"\xff", b"no digest"):
         path.unlink() if content is None else path.write_bytes(content)
         assert (finding_of("checkpoint").state, SUMS in finding_of("checkpoint").found) == ("fix", True), content
-    text, machine_readable = doctor(), doctor("--json")
+    text, machine_readable = run(), run("--json")
     assert (text.exit_code, machine_readable.exit_code) == (1, 1)
     assert text.output.splitlines()[-1] == "1 to fix."
     assert json.loads(machine_readable.stdout)["ok"] is False
@@ -192,7 +192,7 @@ def test_an_invalid_number_of_threads_is_a_fault(monkeypatch, number):
 
 
 def test_a_container_with_fewer_cores_than_the_machine_needs_a_number_of_threads(monkeypatch):
-    monkeypatch.setattr(checks, "_quota", lambda: 0.5)
+    monkeypatch.setattr(doctor, "_quota", lambda: 0.5)
     assert finding_of("threads").remedy.startswith("set OMP_NUM_THREADS=1:")
 
 
@@ -200,7 +200,7 @@ def test_a_torch_that_cannot_be_imported_is_a_fault(tmp_path):
     (tmp_path / "torch.py").write_text("raise OSError('libgomp.so.1: cannot open')", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "visformer", "doctor"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{checks.HERE.parent}"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{doctor.HERE.parent}"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -213,7 +213,7 @@ def test_a_torch_that_cannot_be_imported_is_a_fault(tmp_path):
 
 def test_a_port_in_use_is_a_note(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr(checks, "PORT", taken.getsockname()[1])
+        monkeypatch.setattr(doctor, "PORT", taken.getsockname()[1])
         assert finding_of("port").state == "note"
     assert finding_of("port").state == "ok"
 
@@ -250,14 +250,14 @@ def test_a_hub_that_does_not_answer_is_a_note_and_an_invalid_address_a_fault(mon
 def test_the_cache_is_that_of_huggingface_hub():
     from huggingface_hub import constants
 
-    assert str(checks._hub_cache()) == constants.HF_HUB_CACHE
+    assert str(doctor._hub_cache()) == constants.HF_HUB_CACHE
 
 
 def test_a_check_that_raises_does_not_stop_the_others(monkeypatch):
     def _broken():
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(checks, "CHECKS", (_broken, checks._port))
-    broken, port = checks.examine()
+    monkeypatch.setattr(doctor, "CHECKS", (_broken, doctor._port))
+    broken, port = doctor.examine()
     assert (broken.about, broken.state, "the reason" in broken.found) == ("broken", "fix", True)
     assert port.about == "port"

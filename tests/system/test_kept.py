@@ -6,12 +6,12 @@ import pytest
 
 from visformer.errors import BudgetError
 from visformer.system import limits
-from visformer.system.kept import KEPT, Kept
+from visformer.system.cache import CACHE, Cache
 
 
 @pytest.fixture
 def kept():
-    return Kept(lambda: 100)
+    return Cache(lambda: 100)
 
 
 def fill(kept, *sizes):
@@ -92,6 +92,6 @@ def test_many_threads_keep_no_more_than_the_limit(kept):
 
 def test_the_operator_sets_the_budget(monkeypatch):
     monkeypatch.delenv("VISFORMER_MEMORY", raising=False)
-    assert KEPT.most() == limits.KEPT_BYTES
+    assert CACHE.most() == limits.KEPT_BYTES
     monkeypatch.setenv("VISFORMER_MEMORY", "2000")
-    assert KEPT.most() == 2_000_000_000
+    assert CACHE.most() == 2_000_000_000

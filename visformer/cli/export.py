@@ -1,6 +1,8 @@
 """``visformer trace`` and ``visformer export``: a sentence in, a file out."""
 
+import codecs
 import json
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
-from visformer.cli import sentences
 from visformer.cli.running import MODEL_HELP, PATH, Real, complete_model, in_language, with_default
 from visformer.errors import VisformerError
 from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
 from visformer.pictures.style import Theme
+from visformer.system.memory import enough_memory
 from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
 from visformer.web.selection import Exported
 
@@ -23,6 +25,81 @@ if TYPE_CHECKING:
     from visformer.pictures.registry.options import Option
     from visformer.pictures.registry.picture import Picture
     from visformer.pictures.registry.setting import Source
+
+# TEXT: a sentence, or - for those on standard input, one a line -------------------------------------------------------
+
+_STDIN, _NUMBER = "-", "{n}"
+_Work = Callable[[Any, Any, int | None], None]
+"""Takes a sentence (None: there is none, as for a saved Trace), a file (None: none is written), and its line."""
+
+
+def _for_each(text: str | None, out: Path | None, work: _Work) -> None:
+    """Call ``work`` with each sentence and the file it goes to; with its line where TEXT is -, else once with None.
+
+    A line that fails is named on standard error; the others are processed all the same.
+
+    Raises:
+        ClickException: a line failed, or there is none.
+        UsageError: several sentences would go to one file.
+    """
+    if text != _STDIN:
+        work(text, out, None)
+        return
+    lines = _lines()
+    if out is not None:
+        out.parent.mkdir(exist_ok=True)
+        lines = lines if _NUMBER in out.name else iter(_require_one(list(lines), out))
+    count = failed = 0
+    for number, line in lines:
+        count += 1
+        try:
+            with enough_memory():
+                work(line.decode(), out and out.with_name(out.name.replace(_NUMBER, str(number))), number)
+        except (VisformerError, click.UsageError, UnicodeDecodeError) as error:
+            failed += 1
+            click.echo(f"Line {number}: {_reason(error)}", err=True)
+    if not count:
+        raise click.ClickException("There is no sentence on standard input: write one a line.")
+    if failed:
+        raise click.ClickException(f"{failed} of {count} lines failed.")
+
+
+def _files_for(out: Path, text: str | None, ending: str) -> Path:
+    """Return ``out``; for the sentences on standard input a folder becomes files in it, such as ``out/{n}.html``."""
+    return out / f"{_NUMBER}{ending}" if text == _STDIN and _is_folder(out) else out
+
+
+def _is_folder(out: Path) -> bool:
+    """Whether the sentences on standard input get files of their own in ``out``."""
+    return out.is_dir() or not (out.suffix or out.exists())
+
+
+def _require_one(lines: list[tuple[int, bytes]], out: Path) -> list[tuple[int, bytes]]:
+    """Refuse several sentences for one file, before any is written."""
+    if len(lines) > 1:
+        several = f"{out.stem}-{_NUMBER}{out.suffix}"
+        raise click.UsageError(f"{len(lines)} sentences for {out.name}: give a folder, or a name such as {several}.")
+    return lines
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of standard input that are not blank, as they arrive, with their numbers from 1."""
+    if sys.stdin is None:  # closed
+        return
+    if sys.stdin.isatty():
+        click.echo("Type sentences, one a line. Ctrl+D ends (on Windows: Ctrl+Z, Enter).", err=True)
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        if line := line.removeprefix(codecs.BOM_UTF8).strip():
+            yield number, line
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8: save the text in that encoding."
+    return error.format_message() if isinstance(error, click.UsageError) else str(error)
+
+
+# Options that both commands have --------------------------------------------------------------------------------------
 
 _TRACE_PARAMETERS = ("model", "target", "pair", "to")
 """Parameters that a saved Trace already fixes."""
@@ -43,7 +120,7 @@ def _out(endings: Collection[str], about: str, *, required: bool) -> Callable[[_
     def checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
         if path is None:
             return None
-        if context.params.get("text") == sentences.STDIN and sentences.is_folder(path):
+        if context.params.get("text") == _STDIN and _is_folder(path):
             return path
         _FILE.convert(path, option, context)
         if path.suffix.lower() not in endings:
@@ -109,7 +186,7 @@ def trace(model: str, text: str, out: Path | None, as_json: bool, **how: Any) ->
         else:
             click.echo("\n".join(_summary(recorded, out, line)))
 
-    sentences.each(text, out and sentences.files(out, text, ".safetensors"), work)
+    _for_each(text, out and _files_for(out, text, ".safetensors"), work)
 
 
 def _summary(recorded: Any, out: Path | None, line: int | None) -> Iterator[str]:
@@ -243,7 +320,7 @@ def export(
     if (text is None) == (saved is None) and not (text is None and is_formula):
         raise click.UsageError("Give either a sentence or --trace FILE.")
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    out = sentences.files(out, text, ".html" if declared is None or declared.live else ".svg")
+    out = _files_for(out, text, ".html" if declared is None or declared.live else ".svg")
     format = _BY_ENDING[out.suffix.lower()]
     if declared is not None and declared.live and "model" not in format.offers:
         told = f"--picture {picture} is drawn by a browser: -o {out.stem}.html, whose buttons save other kinds."
@@ -272,7 +349,7 @@ def export(
                 save(recorded, out, stack=stack, layer=layer, head=head, query=query, view=view, **how)
         click.echo(f"Written to {out}")
 
-    sentences.each(text, out, write)
+    _for_each(text, out, write)
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def run(
       visformer run --atlas runs/atlas
       visformer run --room --headless --address 0.0.0.0
     """
-    from visformer.cli.checks import port_refused
+    from visformer.cli.doctor import port_refused
 
     settings.check()
     if port is not None and (refused := port_refused(address, port)):  # Streamlit would bury it in its log

@@ -1,6 +1,8 @@
 """``visformer train``, ``visformer train-gpt`` and ``visformer evaluate``."""
 
-from collections.abc import Callable, Iterable, Iterator
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -9,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visformer.cli import run_settings
 from visformer.cli.running import PATH, Real, with_default
+from visformer.system.files import sha256, write_whole
 from visformer.system.shipped import shipped
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from visformer.training.data import Pair
     from visformer.training.mixture import Mixture
     from visformer.training.train import TrainingPlan
-
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
@@ -268,14 +269,12 @@ def _begin(
     _require_held_out(valid, valid_file, mixture)
     if plan["autocast"] is None:
         plan["autocast"] = computes_in_bf16()
-    data = {"pairs_file": run_settings.pairs_named(mixture.corpus), "valid_file": run_settings.pairs_named(valid)}
-    settings = run_settings.given(
-        click.get_current_context(), **data, supplement=run_settings.tables_named(supplement), **plan
-    )
-    run_settings.require_same(folder, settings)
+    data = {"pairs_file": _pairs_named(mixture.corpus), "valid_file": _pairs_named(valid)}
+    settings = _given(click.get_current_context(), **data, supplement=_tables_named(supplement), **plan)
+    _require_same(folder, settings)
     schedule = TrainingPlan(**plan)
     tokenizer = _tokenizer(folder / "tokenizer.json", mixture, vocab_size, schedule.seed)
-    run_settings.require_same(folder, settings | run_settings.tokenizer_named(folder))
+    _require_same(folder, settings | _tokenizer_named(folder))
     return mixture, split_pairs(valid, seed=SPLIT_SEED), schedule, tokenizer
 
 
@@ -356,3 +355,76 @@ def _lines(value: object, *, depth: int = 0) -> Iterator[str]:
             yield from _lines(inner, depth=depth + 1)
         else:
             yield f"{pad}{key}: {inner:.4g}" if isinstance(inner, float) else f"{pad}{key}: {inner}"
+
+
+# The settings of a run, in its folder: it is resumed with the same ones, or not at all --------------------------------
+
+_OF_THE_TOKENIZER = ("--pairs", "--supplement", "--vocab", "--seed")
+"""Settings that a tokenizer is learned with."""
+
+
+def _pairs_named(pairs: "Iterable[Pair]") -> str:
+    """Name sentence pairs by a digest; not their file, which may be a pipe."""
+    return _digest("".join(f"{pair.en}\t{pair.zh}\n" for pair in pairs))
+
+
+def _tables_named(folder: Path) -> str:
+    """Name the tables in a folder by a digest."""
+    tables = sorted(folder.rglob("*.tsv"))
+    return _digest("".join(f"{sha256(table)}  {table.relative_to(folder).as_posix()}\n" for table in tables))
+
+
+def _tokenizer_named(folder: Path) -> dict[str, str]:
+    """Name the tokenizer in the folder of a run by a digest, as one more setting: another may have been put there."""
+    return {"tokenizer.json": _digest((folder / "tokenizer.json").read_text(encoding="utf-8"))}
+
+
+def _digest(text: str) -> str:
+    return f"data with sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _given(context: click.Context, **computed: Any) -> dict[str, Any]:
+    """Return what a command trains with, by option; ``computed`` instead of what is given, except the folder."""
+    named = {str(option.name): option.opts[0] for option in context.command.params if option.name != "folder"}
+    return {flag: computed.get(name, context.params.get(name)) for name, flag in named.items()}
+
+
+def _require_same(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Keep the settings of a new run, and refuse others for a run that has a state.
+
+    Raises:
+        ClickException: the message names each setting that differs, with both values.
+    """
+    kept = _settings_of(folder / "settings.json")
+    names = [name for name in settings if kept is None or kept.get(name, "not set") != settings[name]]
+    if not names:
+        return
+    if (folder / "state.safetensors").exists():
+        if kept is None:
+            raise click.ClickException(
+                f"The run in {folder} cannot be resumed without its settings.json, which is missing or damaged: "
+                "give another --out."
+            )
+        raise click.ClickException(
+            f"{folder} holds a run with other settings: "
+            + "; ".join(f"{name} was {_spelled(kept, name)} and is {_spelled(settings, name)}" for name in names)
+            + ". Give the old ones to resume it, or another --out."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    if kept is not None and not {*_OF_THE_TOKENIZER}.isdisjoint(names):  # without settings it was put there to be used
+        (folder / "tokenizer.json").unlink(missing_ok=True)
+    write_whole(folder / "settings.json", json.dumps(settings, indent=2) + "\n")
+
+
+def _settings_of(path: Path) -> dict[str, Any] | None:
+    """Read the settings of a run; None if there are none."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def _spelled(settings: Mapping[str, Any], name: str) -> str:
+    value = settings.get(name, "not set")
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -1,5 +1,10 @@
-"""Atomic writes: when the disk is full, the old file stays and no partial file is left behind."""
+"""Files of models: written whole or not at all, with checksums, and what to do about one that is damaged.
 
+When the disk is full, the old file stays and no partial file is left behind. Files that come with visformer have a
+SHA256SUMS beside them, as ``sha256sum -c`` reads it. Does not import torch.
+"""
+
+import hashlib
 import os
 import re
 import secrets
@@ -94,3 +99,42 @@ def remedy_of(path: Path) -> Message:
     if any((folder / "settings.json").exists() for folder in path.parents[:2]):
         return N_("delete it if it is there, and repeat the command that trained it, which writes it anew")
     return N_("copy it anew from where it comes from")
+
+
+SUMS = "SHA256SUMS"
+
+_SUFFIXES = (".safetensors", ".json", ".csv", ".z", ".zip")
+"""Files of a checkpoint with a checksum; the model card, written by hand, has none."""
+
+
+def write_sums(folder: Path) -> None:
+    """Write the checksums of a checkpoint's files."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
+    lines = [f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
+    write_whole(folder / SUMS, "".join(lines))
+
+
+def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each damaged or missing file with what is wrong with it; also SHA256SUMS itself if it cannot be read."""
+    sums = folder / SUMS
+    try:
+        lines = [line.split("  ", 1) for line in sums.read_text(encoding="utf-8").splitlines()]
+        expected = {name: digest for digest, name in lines}
+    except (OSError, ValueError) as error:
+        yield sums, "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        return
+    for name, digest in expected.items():
+        path = folder / name
+        try:
+            if sha256(path) != digest:
+                yield path, f"is damaged: {path.stat().st_size:,} bytes that are not those of the release"
+        except FileNotFoundError:
+            yield path, "is missing"
+        except OSError as error:
+            yield path, f"cannot be read ({error.strerror})"
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

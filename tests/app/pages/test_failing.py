@@ -9,10 +9,10 @@ import pytest
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import enter, texts
 from visformer.app.serving import models, workbench
-from visformer.cli import checks
+from visformer.cli import doctor
 from visformer.errors import CheckpointError
 
-BUNDLED = checks.HERE / "model" / "checkpoints" / "en-zh"
+BUNDLED = doctor.HERE / "model" / "checkpoints" / "en-zh"
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from benchmarks.messages import read_message
 from tests.app.support import address_of, button, call, captions, choose, noted, open_page, picture_components, texts
 from visformer.analysis import told_from_zero
 from visformer.app.session.measured import recorded
-from visformer.app.widgets import controls, long_run
+from visformer.app.widgets import controls, waiting
 from visformer.errors import DeadlineError
-from visformer.system.progress import heard_by, report
+from visformer.system.progress import report, reporting_to
 from visformer.web.panels import Click
 
 
@@ -91,7 +91,7 @@ def test_what_takes_too_long_says_what_may_help(new_app, monkeypatch):
         raise DeadlineError("This took {seconds} s.", seconds=30)
 
     app = open_page(new_app(), "research/heads")
-    monkeypatch.setattr(long_run.RemoteModel, "analyse", too_long)
+    monkeypatch.setattr(waiting.RemoteModel, "analyse", too_long)
     button(app, "Measure").click().run()
     assert texts(app, "This took 30 s. Measure fewer sentences at a time.")
 
@@ -107,7 +107,7 @@ def test_a_click_on_a_head_opens_it_in_the_explorer(new_app, monkeypatch):
 
 def test_progress_is_told_to_whoever_listens():
     heard = []
-    with heard_by(lambda *told: heard.append(told)):
+    with reporting_to(lambda *told: heard.append(told)):
         report(1, 2)
     report(2, 2)
     assert heard == [(1, 2)]

@@ -12,9 +12,8 @@ from tests.waiting import until
 from visformer.adapters.checkpoints import folder_of
 from visformer.adapters.learning.recipe import Recipe
 from visformer.app.presentation import following
-from visformer.app.serving import workbench
-from visformer.app.serving.trainings import runs as trainings
-from visformer.app.serving.trainings.runs import Runs
+from visformer.app.serving import trainings, workbench
+from visformer.app.serving.trainings import TrainingRuns
 from visformer.app.widgets import component
 from visformer.system import limits
 from visformer.web.learning import end_of
@@ -53,7 +52,7 @@ class Here:
 
 @pytest.fixture(autouse=True)
 def own_runs(monkeypatch):
-    runs = Runs(Here)
+    runs = TrainingRuns(Here)
     monkeypatch.setattr(trainings, "_PATIENCE", float("inf"))  # these tests do not draw the page all the time
     monkeypatch.setattr(limits, "LEARNING_BYTES", 10**9)  # and ask for nothing
     for module in (trainings, workbench):

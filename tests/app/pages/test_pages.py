@@ -125,7 +125,7 @@ def test_a_page_that_is_open_keeps_no_trace(new_app, monkeypatch, page):
     """They are in the cache, which has a limit. The last page that ran is held by its script, whoever opened it."""
     made = []
     workbench().load().result()  # what exists at that moment is never collected
-    monkeypatch.setattr(Workbench, "_keep", lambda self, key, result: made.append(weakref.ref(result)))
+    monkeypatch.setattr(Workbench, "_store", lambda self, key, result: made.append(weakref.ref(result)))
     opened = enter(new_app(page=page), "She likes the old school.")
     new_app(page="understand/lab")
     gc.collect()
@@ -267,8 +267,8 @@ def test_clicks_scale_a_layer_or_a_head():
     where = "decoder.cross_attn"
     with in_a_session({boxes.SOURCE: "a"}):
         for column, expected in ((None, [0.5, 0.5]), (0, [1, 0.5])):
-            editing.scale_all(where, Click("heads", 1, column), editing.scales(where, 3, 2), 0.5)
-            assert editing.scales(where, 3, 2).tolist() == [[1, 1], expected, [1, 1]]
+            editing.scale_all(where, Click("heads", 1, column), editing.head_scales(where, 3, 2), 0.5)
+            assert editing.head_scales(where, 3, 2).tolist() == [[1, 1], expected, [1, 1]]
 
 
 # The lab --------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 
 from visformer.app.presentation import following, rooms
-from visformer.app.presentation.waking import Waking
+from visformer.app.presentation.rooms import Waking
 
 
 @pytest.fixture

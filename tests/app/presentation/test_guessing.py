@@ -8,7 +8,7 @@ import pytest
 from tests.app.pages.seen import script_of
 from tests.app.support import address_of, badges, call, captions, presented, texts
 from visformer.app.lessons import lesson_file
-from visformer.app.presentation import following, guess_views, rooms
+from visformer.app.presentation import following, guessing, rooms
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.system import limits
@@ -42,7 +42,7 @@ def phone(new_app, presenter):
         assert not app.exception
         guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
         if kept:
-            call(app, guess_views._take_up, guess, kept)
+            call(app, guessing._return_to_answer, guess, kept)
         return app
 
     return scan
@@ -363,7 +363,7 @@ def test_the_file_has_the_answers_and_nobodys_name_or_id(presenter, phone, monke
         app = tap(phone(), word)
         app.text_input(key="guess_name").set_value(f"Name {number}").run()
     tables = []
-    monkeypatch.setattr(guess_views.downloads, "csv", lambda table, what: tables.append((what, table)))
+    monkeypatch.setattr(guessing.downloads, "csv", lambda table, what: tables.append((what, table)))
     assert not tables, "nothing is made before the answer"
     press(presenter, "guess_reveal")
     ((what, table),) = tables

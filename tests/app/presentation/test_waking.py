@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from visformer.app.presentation.waking import Waking
+from visformer.app.presentation.rooms import Waking
 from visformer.system import limits
 
 ROOM = [f"phone {number}" for number in range(50)]

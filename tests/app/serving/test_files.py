@@ -13,14 +13,14 @@ from visformer.app.serving import server  # noqa: F401  it sets the limits when 
 from visformer.app.streamlit_private import files
 from visformer.errors import BudgetError
 from visformer.system import limits
-from visformer.system.kept import Kept
+from visformer.system.cache import Cache
 
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch):
     """What is kept: nothing at first."""
-    kept = Kept(lambda: limits.KEPT_BYTES)
-    monkeypatch.setattr(files, "KEPT", kept)
+    kept = Cache(lambda: limits.KEPT_BYTES)
+    monkeypatch.setattr(files, "CACHE", kept)
     return kept
 
 

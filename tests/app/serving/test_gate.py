@@ -9,7 +9,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from visformer.app.serving.middleware.gate import Gate, is_allowed
+from visformer.app.serving.middleware import Gate, is_allowed
 
 
 def serve(_request):

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from visformer.app.serving.middleware.headers import Protected
+from visformer.app.serving.middleware import SecurityHeaders
 
 
 async def echo(request):
@@ -18,7 +18,7 @@ async def echo(request):
 @pytest.fixture
 def client():
     routes = [Route("/echo", echo, methods=["PUT"]), *create_streamlit_static_assets_routes("")]
-    return TestClient(Starlette(routes=routes, middleware=[Middleware(Protected)]))
+    return TestClient(Starlette(routes=routes, middleware=[Middleware(SecurityHeaders)]))
 
 
 def test_every_response_has_the_headers(client):

@@ -22,7 +22,7 @@ from visformer.app.serving import model_downloads, models, workbench
 from visformer.app.serving.model_downloads import Download, Phase
 from visformer.errors import CheckpointError
 from visformer.system import limits
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 NAME = "someone/tiny-gpt2"
 
@@ -204,7 +204,7 @@ def test_a_download_whose_process_fails_frees_its_room_and_can_be_retried(hub, m
 def test_running_downloads_share_one_limit(hub, folder, monkeypatch):
     hub.add("someone/other", folder)
     one, other = (wait_for(Download(name), Phase.OFFERED) for name in (NAME, "someone/other"))
-    monkeypatch.setattr(KEPT, "most", lambda: int(1.5 * one.total))
+    monkeypatch.setattr(CACHE, "most", lambda: int(1.5 * one.total))
     hub.gate.clear()
     one.start("a")
     wait_until_midway(one)

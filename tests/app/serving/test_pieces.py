@@ -8,7 +8,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import Route
 
-from visformer.app.serving.middleware.pieces import PIECE, InPieces
+from visformer.app.serving.middleware import PIECE, InPieces
 
 
 def response(content, path="/media/generated.csv", **headers):

@@ -23,8 +23,8 @@ from visformer.model.checkpoints import save_checkpoint
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.registry.setting import Source
 from visformer.system import limits
-from visformer.system.kept import Kept
-from visformer.system.progress import heard_by, report
+from visformer.system.cache import Cache
+from visformer.system.progress import report, reporting_to
 
 SMALL = "untrained-16x2-enc1-dec1-ff32"
 
@@ -34,7 +34,7 @@ def models(monkeypatch):
     """The models of this process, none at first."""
     there = {}
     monkeypatch.setattr(remote_models, "_MODELS", there)
-    monkeypatch.setattr(remote_models, "KEPT", Kept(lambda: limits.KEPT_BYTES))
+    monkeypatch.setattr(remote_models, "CACHE", Cache(lambda: limits.KEPT_BYTES))
     return there
 
 
@@ -55,7 +55,7 @@ def size_of(model):
 
 
 def test_many_seeds_of_a_model_take_no_more_memory_than_the_limit(models):
-    most = remote_models.KEPT.most = lambda: 3 * nbytes_of(SMALL)
+    most = remote_models.CACHE.most = lambda: 3 * nbytes_of(SMALL)
     for seed in range(1, 9):
         RemoteModel(f"{SMALL}-seed{seed}").trace("I like it.", "我")
         assert sum(map(size_of, models.values())) <= most()
@@ -63,7 +63,7 @@ def test_many_seeds_of_a_model_take_no_more_memory_than_the_limit(models):
     before = models[f"{SMALL}-seed6"]
     RemoteModel(f"{SMALL}-seed6").trace("I like it.", "我")
     assert models[f"{SMALL}-seed6"] is before, "not made anew"
-    remote_models.KEPT.put("a file", b"", nbytes_of(SMALL))
+    remote_models.CACHE.put("a file", b"", nbytes_of(SMALL))
     remote_models.LONG_WORK.run(int)
     assert {*models} == {f"{SMALL}-seed{seed}" for seed in (8, 6)}, "a file makes room for itself in the same way"
 
@@ -75,14 +75,14 @@ def test_the_size_of_a_model_is_known_before_it_is_loaded():
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(models, monkeypatch):
-    remote_models.KEPT.most = lambda: nbytes_of(SMALL) - 1
+    remote_models.CACHE.most = lambda: nbytes_of(SMALL) - 1
     monkeypatch.setattr("visformer.adapters.load.load_to_serve", lambda name: pytest.fail("it was loaded"))
     with pytest.raises(BudgetError, match=r"are free for it.*VISFORMER_MEMORY"):
         RemoteModel(SMALL).trace("I like it.", "我")
 
 
 def test_a_model_in_use_makes_no_room(models):
-    remote_models.KEPT.most = lambda: nbytes_of(SMALL)
+    remote_models.CACHE.most = lambda: nbytes_of(SMALL)
     begun, go_on = threading.Event(), threading.Event()
 
     def work():
@@ -170,15 +170,15 @@ def test_the_process_makes_the_same_files(process):
 @pytest.mark.usefixtures("models")
 def test_sentences_of_a_lesson_have_the_limits_of_a_page():
     with pytest.raises(TextError, match="tokens; at most"):
-        handout.Limited("en-zh").trace("a b " * 200, None)
+        handout.LimitedModel("en-zh").trace("a b " * 200, None)
     with pytest.raises(TextError, match="characters; at most"):
-        handout.Limited("en-zh").translate("a" * 1001)
+        handout.LimitedModel("en-zh").translate("a" * 1001)
 
 
 def test_a_process_tells_how_far_it_is(process, models):
     heard = []
     work = partial(head_effects, sentences=["I like it.", "You went."], method="zero", progress=report)
-    with heard_by(lambda *told: heard.append(told)):
+    with reporting_to(lambda *told: heard.append(told)):
         table = process.run(partial(remote_models._with_model, SMALL, work), models=[SMALL])
     assert heard and heard == sorted(heard) and {total for _, total in heard} == {2 * (len(table) + 1)}
     assert table["effect"].tolist() == pytest.approx(work(vf.load(SMALL))["effect"].tolist(), abs=1e-5)

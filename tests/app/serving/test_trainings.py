@@ -8,8 +8,8 @@ import pytest
 from tests.waiting import until
 from visformer.adapters.learning import training
 from visformer.adapters.learning.recipe import Recipe
-from visformer.app.serving.trainings import process, runs
-from visformer.app.serving.trainings.runs import Runs
+from visformer.app.serving import training_process, trainings
+from visformer.app.serving.trainings import TrainingRuns
 from visformer.errors import BusyError, ShortageError
 from visformer.system import limits
 
@@ -53,7 +53,7 @@ def started(monkeypatch):
     """Start runs, which end with the test."""
     monkeypatch.setattr(training, "Training", Training)
     here = Here()
-    own = Runs(lambda: here)
+    own = TrainingRuns(lambda: here)
     own.here = here
     yield own
     for run in list(own._runs.values()):
@@ -149,7 +149,7 @@ def test_only_so_many_are_kept(started):
 
 
 def test_a_run_that_nobody_watches_pauses(started, monkeypatch):
-    monkeypatch.setattr(runs, "_PATIENCE", 0.05)
+    monkeypatch.setattr(trainings, "_PATIENCE", 0.05)
     run = started.start("me", [Recipe("sort")], session="", speed=20)
     until(lambda: run.state == "paused")
     assert run.moments[0]
@@ -164,7 +164,7 @@ def test_a_run_ends_by_itself_with_its_weights(started):
     assert started.models("me") == (name,)
     assert started.weights(name) == {"output.weight": 300}
     assert started.weights(Recipe("copy").name) is None
-    until(lambda: run.name not in process._TRAININGS)
+    until(lambda: run.name not in training_process._TRAININGS)
 
 
 def test_a_killed_process_ends_the_run_with_a_sentence(started):

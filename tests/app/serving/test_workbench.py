@@ -20,7 +20,7 @@ from visformer.app.serving.workbench import Workbench
 from visformer.edits import Silence
 from visformer.errors import ShortageError, TextError
 from visformer.system import limits
-from visformer.system.kept import Kept
+from visformer.system.cache import Cache
 from visformer.system.progress import report
 
 
@@ -54,7 +54,7 @@ def bench(tmp_path):
 
 
 def test_all_models_together_cache_no_more_than_the_limit(bench, tmp_path, monkeypatch):
-    kept = Kept(lambda: 2 * bench.example.nbytes)
+    kept = Cache(lambda: 2 * bench.example.nbytes)
     monkeypatch.setattr(workbench, "RESULTS", kept)
     other = Workbench(lambda: bench.model, tmp_path / "none.safetensors")
     for one in (bench, other, bench):
@@ -66,7 +66,7 @@ def test_all_models_together_cache_no_more_than_the_limit(bench, tmp_path, monke
 
 
 def test_a_trace_larger_than_the_cache_is_shown_all_the_same(bench, monkeypatch):
-    monkeypatch.setattr(workbench, "RESULTS", Kept(lambda: bench.example.nbytes - 1))
+    monkeypatch.setattr(workbench, "RESULTS", Cache(lambda: bench.example.nbytes - 1))
     assert bench.trace("b a", None).tokens
     assert not bench.holds("b a", None)
 

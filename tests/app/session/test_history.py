@@ -5,7 +5,7 @@ import pytest
 from tests.app.support import address_of, choose, enter, open_page
 from visformer.app.session import boxes, url_state
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.streamlit_private import history
+from visformer.app.streamlit_private import run_context
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def go_to_entry(monkeypatch):
         app.query_params.clear()
         app.query_params.update({url_state.VERSION_NAME: str(url_state.VERSION), **address} if address else {})
         with monkeypatch.context() as patch:
-            patch.setattr(history, "is_back_or_forward", lambda: True)
+            patch.setattr(run_context, "is_back_or_forward", lambda: True)
             app.run()
         assert not app.exception
         return app

@@ -10,7 +10,7 @@ from tests.app.pages.seen import script_of
 from tests.app.support import address_of, ignored, in_a_session, upload
 from visformer.app.session import address, boxes, run
 from visformer.app.session.examples import EXAMPLES
-from visformer.app.shell import sharing
+from visformer.app.shell import head
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
 
 
 def upload_state(app, content):
-    return upload(app, sharing._FILE.key, "state.json", content)
+    return upload(app, head._FILE.key, "state.json", content)
 
 
 def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):

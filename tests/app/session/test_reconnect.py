@@ -4,7 +4,7 @@ import pytest
 
 from tests.app.support import address_of
 from visformer.app.session import boxes
-from visformer.app.streamlit_private import reconnect
+from visformer.app.streamlit_private import run_context
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from visformer.app.streamlit_private import reconnect
 def test_the_language_stays_and_the_address_has_it_if_it_was_chosen(
     new_app, monkeypatch, locale, link, sent, lang, address
 ):
-    monkeypatch.setattr(reconnect, "widget_values", lambda: {boxes.LANGUAGE: sent})
+    monkeypatch.setattr(run_context, "widget_values", lambda: {boxes.LANGUAGE: sent})
     app = new_app(locale=locale, **link)
     assert app.session_state[boxes.LANGUAGE] == lang
     assert address_of(app) == address

@@ -4,18 +4,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.support import captions, texts
-from visformer.app.widgets.queue_notice import notice
+from visformer.app.widgets.waiting import queue_notice
 
 
 def page():
     import streamlit as st
 
-    from visformer.app.widgets.queue_notice import notice
+    from visformer.app.widgets.waiting import queue_notice
 
     st.session_state["lang"] = st.query_params.get("lang", "en")
     end = st.query_params["end"]
     try:
-        with notice() as show:
+        with queue_notice() as show:
             for ahead in () if end == "no queue" else (3, 2):
                 show(ahead)
             if end == "waits":
@@ -51,5 +51,5 @@ def test_without_a_queue_nothing_is_sent():
 
 def test_outside_a_page_nothing_is_shown(monkeypatch):
     monkeypatch.setattr("streamlit.empty", lambda: pytest.fail("something is shown"))
-    with notice() as show:
+    with queue_notice() as show:
         show(3)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.support import in_a_session
 from visformer.app.widgets import controls
-from visformer.app.widgets.sentence_list import Chosen
+from visformer.app.widgets.sentence_list import ChosenSentences
 from visformer.errors import TextError
 from visformer.system import limits
 
@@ -20,7 +20,7 @@ def chosen(monkeypatch):
 
     def read(text):
         with in_a_session({"sentence_list": text}):
-            return Chosen(is_own=True, first=50).sentences()
+            return ChosenSentences(is_own=True, first=50).sentences()
 
     return read
 
@@ -29,7 +29,7 @@ def test_a_list_holds_texts_and_pairs(chosen):
     assert chosen("the cat\n\nthe dog\tle chien") == ("the cat", ("the dog", "le chien"))
     assert chosen("\ufeff\nthe cat\n\t\n\ufeffthe dog") == ("the cat", "the dog"), "byte order marks, and nothing else"
     with in_a_session({}):
-        bundled = Chosen(is_own=False, first=10).sentences()
+        bundled = ChosenSentences(is_own=False, first=10).sentences()
     assert len(bundled) == 10 and bundled[0][0].startswith("My sister")
 
 

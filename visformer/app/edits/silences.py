@@ -8,8 +8,8 @@ from functools import cache, partial
 import streamlit as st
 
 from visformer.adapters.checkpoints import BUNDLED, folder_of
-from visformer.app.edits import url_edits
-from visformer.app.session import address, boxes, visit
+from visformer.app.edits import editing
+from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot
@@ -43,6 +43,6 @@ def _open(found: dict[str, Selection]) -> None:
     if text is None:
         return
     head = found[text]
-    choices = {"head_view": "silence", url_edits.HEADS: f"{head.layer + 1}.{head.head + 1}.0"}
+    choices = {"head_view": "silence", editing.HEADS: f"{head.layer + 1}.{head.head + 1}.0"}
     here = replace(address.common(), page=current_page(), lesson="", step="")
-    visit.bring_back(replace(here, text=text, target="", selection=head, choices=choices), ())
+    address.restore(replace(here, text=text, target="", selection=head, choices=choices), ())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.lessons import lesson_file
-from visformer.app.lessons.lesson_file import Lesson, Step
+from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.serving import checks
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.remote_models import model
@@ -40,11 +40,11 @@ def file(content: bytes, language: str) -> bytes:
     lesson, faults = lesson_file.read(content)
     if lesson is None:
         raise faults[0].why
-    models = cache(lambda name: Limited(name or MODEL))
+    models = cache(lambda name: LimitedModel(name or MODEL))
     return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
 
 
-class Limited:
+class LimitedModel:
     """A model for a lesson's pictures, with the limits of the pages."""
 
     def __init__(self, name: str) -> None:
@@ -108,7 +108,7 @@ def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] 
     return trace
 
 
-def _slide(step: Step, language: str, model_of: ModelOf) -> Slide:
+def _slide(step: LessonStep, language: str, model_of: ModelOf) -> Slide:
     draw = _explorer if step.state.page == url_state.EXPLORER else _letters if _shows_letters(step.state) else _pictures
     title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
     parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)

@@ -1,6 +1,7 @@
 """Parsing of guided lessons: a YAML file becomes steps, or a list of faults with their line numbers.
 
-A step's link is read like any other (:mod:`visformer.app.session.url_state`).
+A step's link is read like any other (:mod:`visformer.app.session.url_state`). A step may also have lines of the model's
+own code, read from its files so that they are never out of date, and a question to the room.
 """
 
 import base64
@@ -15,16 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import visformer
 from visformer import i18n
-from visformer.app.lessons import lesson_guess
-from visformer.app.lessons.code_lines import CodeLines, code_lines
-from visformer.app.lessons.lesson_yaml import Fault, Node, Stopped, parsed
-from visformer.app.presentation.guesses import Wanted
+from visformer.app.lessons.lesson_yaml import Fault, Node, Unreadable, parsed
+from visformer.app.presentation.guesses import KINDS, Wanted
 from visformer.app.session import url_state
 from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.pictures.registry.options import one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
+from visformer.trace.stacks import STACKS
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -42,7 +44,22 @@ _CLAIM = {"stack", "layer", "head", "query", "key", "at_least"}
 
 
 @dataclass(frozen=True)
-class Claim:
+class CodeLines:
+    """Lines of a file.
+
+    Args:
+        file: its name from the package's folder on, such as "visformer/model/attention.py".
+        numbers: of the lines, from 1.
+        text: the lines, without what all are indented by.
+    """
+
+    file: str
+    numbers: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class WeightClaim:
     """A claim of a step's text about the weights: of all keys, the query reads this one most."""
 
     line: int  # in the file
@@ -51,14 +68,14 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """A state of a page, and the text about it."""
 
     line: int  # in the file
     texts: Mapping[str, Mapping[str, str]]  # the names of _TEXTS to language to text
     state: url_state.State
     lines: Mapping[str, int]  # of the fields of its link, by name
-    claims: tuple[Claim, ...]  # what must hold for the text to be true
+    claims: tuple[WeightClaim, ...]  # what must hold for the text to be true
     hints: tuple[Mapping[str, str], ...] = ()  # by language; each is shown when it is asked for
     code: CodeLines | None = None  # shown with the answer
     beside: str = ""  # another model, on which the answer shows the same page
@@ -93,7 +110,7 @@ class Lesson:
     """Steps from the first to the last."""
 
     title: Mapping[str, str]
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     learnt: Mapping[str, str]  # what the visitor knows at the end; may be empty
 
     def title_in(self, language: str) -> str:
@@ -184,7 +201,7 @@ def read(content: bytes) -> tuple[Lesson | None, tuple[Fault, ...]]:
     """Parse a lesson; return it, or None and the faults of its file. No content raises."""
     try:
         root, faults = parsed(content)
-    except Stopped as stopped:
+    except Unreadable as stopped:
         return None, (stopped.fault,)
     reader = _Reader(faults)
     lesson = reader.lesson(root)
@@ -217,7 +234,7 @@ class _Reader:
             self.fault(steps.named_at, "steps", many, given=len(steps.value), limit=limits.LESSON_STEPS)
         return Lesson(title, tuple(map(self._step, steps.value)), learnt)
 
-    def _step(self, node: Node) -> Step:
+    def _step(self, node: Node) -> LessonStep:
         pairs = self._pairs(node, "", {*_TEXTS, *_REST})
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
         state, lines = self._link(pairs.get("link", Node(0, "")))
@@ -226,7 +243,7 @@ class _Reader:
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         told = {name: text for name, text in texts.items() if text}
         rest = (self._hints(pairs), self._code(pairs), self._beside(pairs), self._guess(pairs, state.selection))
-        return Step(node.line, told, state, lines, checked, *rest)
+        return LessonStep(node.line, told, state, lines, checked, *rest)
 
     def _hints(self, pairs: Mapping[str, Node]) -> tuple[dict[str, str], ...]:
         node = pairs.get("hints", Node(0, []))
@@ -256,11 +273,11 @@ class _Reader:
     def _guess(self, pairs: Mapping[str, Node], selection: Selection) -> Wanted | None:
         if "guess" not in pairs:
             return None
-        inside = self._pairs(pairs["guess"], "guess", lesson_guess.NAMES)
+        inside = self._pairs(pairs["guess"], "guess", _GUESS_NAMES)
         texts = _texts(inside)
         for name in inside.keys() - texts.keys():
             self.fault(inside[name].named_at, name, N_("expected a text here."))
-        wanted, wrong = lesson_guess.read(texts, selection)
+        wanted, wrong = read_guess(texts, selection)
         for name, error in wrong.items():
             self.faults.append(Fault(f"{name}: {texts[name]}", error, inside[name].named_at))
         return wanted
@@ -334,7 +351,7 @@ class _Reader:
             if not state.page or not name.startswith(f"{state.page}_"):
                 self.fault(lines[name], f"{name}: {value}", N_("this page has no option with this name."))
 
-    def _claim(self, node: Node, selection: Selection) -> Claim:
+    def _claim(self, node: Node, selection: Selection) -> WeightClaim:
         pairs = self._pairs(node, "check", _CLAIM)
         texts = _texts(pairs)
         at_least = texts.pop("at_least", "0")
@@ -349,7 +366,7 @@ class _Reader:
         place = replace(
             selection, **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts}
         )
-        return Claim(node.line, place, float(at_least))
+        return WeightClaim(node.line, place, float(at_least))
 
     def _pairs(self, node: Node, said: str, known: set[str] | None) -> dict[str, Node]:
         """Return a mapping without its unknown names, which are faults; ``known`` None: all are known."""
@@ -369,6 +386,74 @@ def _texts(pairs: Mapping[str, Node]) -> dict[str, str]:
     return {name: node.value for name, node in pairs.items() if isinstance(node.value, str)}
 
 
+# Lines of the model's code, and questions to the room -----------------------------------------------------------------
+
+_CODE_FOLDER = Path(visformer.__file__).parent / "model"
+_CODE_FILE = re.compile(r"[a-z_]{1,40}\.py")
+
+
+@lru_cache(maxsize=64)
+def code_lines(file: str, part: str) -> CodeLines:
+    """Find the lines of a file in visformer/model that contain ``part``.
+
+    Raises:
+        LessonError: there is no such file, or no such line.
+    """
+    path = _CODE_FOLDER / file
+    if not _CODE_FILE.fullmatch(file) or not path.is_file():
+        raise LessonError(N_("there is no such file in {folder}."), folder="visformer/model")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = {number: line for number, line in enumerate(lines, 1) if part in line}
+    if not part or not found:
+        raise LessonError(N_("no line of {file} contains this."), file=f"visformer/model/{file}")
+    least = min(len(line) - len(line.lstrip()) for line in found.values())
+    return CodeLines(f"visformer/model/{file}", tuple(found), "\n".join(line[least:] for line in found.values()))
+
+
+_GUESS_PLACE = {"stack", "layer", "head"}
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+_GUESS_NAMES = {"kind", "word", *_GUESS_PLACE}
+
+
+def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, dict[str, VisformerError]]:
+    """Read the names and values below ``guess``; return the question, and an error for each that is invalid.
+
+    ``selection``: of the step's link, whose head is meant where none is given.
+    """
+    place, unfit = Selection.from_link({name: text for name, text in texts.items() if name in _GUESS_PLACE})
+    wrong: dict[str, VisformerError] = {**unfit}
+    given = {one.name: getattr(place, one.name) for one in fields(Selection) if one.name in texts}
+    wanted = Wanted(place=replace(selection, **given))
+    if "kind" in texts:
+        kinds = {kind for kind in KINDS if kind == texts["kind"]}
+        wanted = replace(wanted, kind=next(iter(kinds), wanted.kind))
+        if not kinds:
+            wrong["kind"] = one_of(KINDS)
+    if "word" in texts:
+        if _NUMBER.fullmatch(texts["word"]):
+            wanted = replace(wanted, word=int(texts["word"]) - 1)
+        else:
+            wrong["word"] = LessonError(N_("expected a whole number of at least 1."))
+    return wanted, wrong
+
+
+def check_guess(wanted: Wanted, trace: "Trace") -> tuple[str, VisformerError] | None:
+    """Return the name and value that a model lacks, with the reason; None: the question can be asked."""
+    from visformer.analysis.guesses import sides_of, words_of
+
+    fitted, wrong = wanted.place.fitting(trace)
+    if wanted.kind != "next" and wrong.keys() & _GUESS_PLACE:
+        name = min(wrong.keys() & _GUESS_PLACE)
+        return f"{name}: {wanted.place.link()[name]}", wrong[name]
+    side = "tgt" if wanted.kind == "next" else sides_of(next(s for s in STACKS if s.name == fitted.stack))[0]
+    if side not in trace.tokens:
+        return f"kind: {wanted.kind}", LessonError(N_("this model predicts no next tokens."))
+    count = len(words_of(trace, side))
+    if wanted.word is not None and wanted.word >= count:
+        return f"word: {wanted.word + 1}", LessonError(N_("the words that read here are 1 to {n}."), n=count)
+    return None
+
+
 # Checks against a model ----------------------------------------------------------------------------------------------
 
 
@@ -385,12 +470,12 @@ def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], T
         said = step.state.selection.link()
         faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
         faults += [fault for claim in step.claims if (fault := _check_claim(claim, trace))]
-        if step.guess is not None and (lacking := lesson_guess.check(step.guess, trace)):
+        if step.guess is not None and (lacking := check_guess(step.guess, trace)):
             faults.append(Fault(*lacking, step.line))
     return faults
 
 
-def _check_claim(claim: Claim, trace: "Trace") -> Fault | None:
+def _check_claim(claim: WeightClaim, trace: "Trace") -> Fault | None:
     """Return why a claim does not hold, or None."""
     place = claim.place
     _, wrong = place.fitting(trace)

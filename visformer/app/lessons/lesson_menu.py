@@ -62,15 +62,15 @@ def invitation() -> None:
         st.button(label, key=_INVITATION, type="tertiary", icon=icon, on_click=start, args=(url_state.SHORT,))
 
 
-def _way_in(lesson: str, *, key: str, **look: Any) -> None:
+def _way_in(lesson: str, *, key: str, **style: Any) -> None:
     """Draw the button that starts a lesson or, where the visitor left it, leads back to its step."""
     _, (name, step, is_open) = gettext(), LESSON.get()
     called = _(SHIPPED.get(lesson, SHIPPED[url_state.SHIPPED]))
     if lesson != name or is_open:
-        st.button(called, key=key, on_click=start, args=(lesson,), **look)
+        st.button(called, key=key, on_click=start, args=(lesson,), **style)
         return
     label = _("{lesson}: back to step {n}") if lesson in SHIPPED else _("Back to step {n}")
-    st.button(label.format(lesson=called, n=step), key="lesson_return", on_click=open_step, args=(step,), **look)
+    st.button(label.format(lesson=called, n=step), key="lesson_return", on_click=open_step, args=(step,), **style)
 
 
 def _first(name: str) -> str:

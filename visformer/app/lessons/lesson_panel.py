@@ -1,21 +1,24 @@
-"""The guided lesson in the app: the text of the open step, and the bar that turns steps."""
+"""The guided lesson in the app: the text of the open step, its hints and its answer, and the bar that turns steps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
-from visformer.app.edits import editing, url_edits
-from visformer.app.lessons import hints, open_lesson
-from visformer.app.lessons.lesson_file import Step
+from visformer.app.edits import editing
+from visformer.app.lessons import open_lesson
+from visformer.app.lessons.lesson_file import LessonStep
 from visformer.app.lessons.lesson_menu import SHIPPED
 from visformer.app.presentation import guessing
+from visformer.app.serving.models import MODEL, label
 from visformer.app.session import address, boxes
 from visformer.app.session import presentation_steps as walk
 from visformer.app.session.boxes import gettext, language
+from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON, LESSON_OPENED, LESSON_SENTENCE
 from visformer.app.session.run import Run
+from visformer.app.session.slots import Slot
 from visformer.app.widgets.component import focus, lesson_bar
 from visformer.i18n import paragraph
 from visformer.system import limits
@@ -40,8 +43,8 @@ def panel(run: Run) -> bool:
         _ = gettext()
         walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
     else:
-        title, task, note = (_said(step, name) for name in ("title", "try", "note"))
-        has_more = hints.has_more(step, (name, number))
+        title, task, note = (_text(step, name) for name in ("title", "try", "note"))
+        has_more = _has_more_hints(step, (name, number))
         walk.guide(place=f"{number}/{count}", title=title, task=task, note=note, has_more=has_more)
     with st.container(gap=None, key="lesson"):
         if is_over:
@@ -49,24 +52,24 @@ def panel(run: Run) -> bool:
         else:
             run.caption = _step(step, f"{number} / {count}", (name, number))
             if is_own and not step.fits_any:
-                run.caption = paragraph(run.caption, _tell_meant(step, number))
+                run.caption = paragraph(run.caption, _describe_meant(step, number))
             elif not is_own and LESSON_SENTENCE.get() not in ("", step.sentence):
-                _tell_kept(lesson.steps, number)
+                _describe_own(lesson.steps, number)
     with st.bottom:
         has_changed = not is_over and (_has_changed(run) or is_own)
         _bar(lesson.steps, {"at": number + is_over, "changed": has_changed, "query": open_lesson.query_of(name)})
     return True
 
 
-def _said(step: Step, name: str) -> str:
+def _text(step: LessonStep, name: str) -> str:
     return step.text(name, language())
 
 
-def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
+def _step(step: LessonStep, counted: str, place: tuple[str, int]) -> str:
     """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says last."""
-    say, tried = _said(step, "say"), _said(step, "try")
-    with _heading(counted, _said(step, "title")):
-        hints.ask(step, place)
+    say, tried = _text(step, "say"), _text(step, "try")
+    with _heading(counted, _text(step, "title")):
+        _offer_hints(step, place)
         if step.guess is not None and guessing.is_offered():
             st.button(gettext()("Ask the room"), key="lesson_guess", on_click=guessing.begin, args=(step.guess,))
     st.text(say)
@@ -74,10 +77,10 @@ def _step(step: Step, counted: str, place: tuple[str, int]) -> str:
         with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
             st.badge(gettext()("Try"), color="green")
             st.text(tried, width="stretch")
-    return hints.tell(step, place) or say
+    return _show_hints(step, place) or say
 
 
-def _tell_meant(step: Step, number: int) -> str:
+def _describe_meant(step: LessonStep, number: int) -> str:
     """Say that a step's text is about another sentence than the visitor's, which is shown, and return that."""
     _ = gettext()
     said = _("This text is about the lesson's sentence, “{text}”.").format(text=_short(step.sentence))
@@ -85,7 +88,7 @@ def _tell_meant(step: Step, number: int) -> str:
     return said
 
 
-def _tell_kept(steps: Sequence[Step], number: int) -> None:
+def _describe_own(steps: Sequence[LessonStep], number: int) -> None:
     """Say why a step does not show the visitor's own sentence, and where that comes back."""
     _ = gettext()
     back = next((n for n, step in enumerate(steps, 1) if n > number and step.fits_any), None)
@@ -137,7 +140,7 @@ def _heading(place: str, title: str) -> Any:
     return line
 
 
-def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
+def _bar(steps: Sequence[LessonStep], shown: dict[str, Any]) -> None:
     """Draw the bar: back, the steps by their titles, on, reset this step, and leave."""
     _ = gettext()
     words = {
@@ -148,7 +151,7 @@ def _bar(steps: Sequence[Step], shown: dict[str, Any]) -> None:
         "again": _("Back to step {n}"),
         "leave": _("Leave the lesson"),
     }
-    shown |= {"titles": [_said(each, "title") for each in steps], "pages": open_lesson.pages_of(steps), "words": words}
+    shown |= {"titles": [_text(each, "title") for each in steps], "pages": open_lesson.pages_of(steps), "words": words}
     shown |= {"fits": [each.fits_any for each in steps], "box": boxes.source(), "sentence": LESSON_SENTENCE.get()}
     lesson_bar(shown | {"longest": limits.LINK_CHARACTERS}, on_open=open_lesson.open_step, on_leave=open_lesson.leave)
 
@@ -159,5 +162,68 @@ def _has_changed(run: Run) -> bool:
     opened = LESSON_OPENED.get() or now
     LESSON_OPENED.set(opened)
     same = replace(now, lang=opened.lang, model=opened.model, lesson=opened.lesson, step=opened.step)
-    has_edits = {url_edits.CELLS, url_edits.HEADS} & set(opened.choices)  # as a part of the step
+    has_edits = {editing.CELLS, editing.HEADS} & set(opened.choices)  # as a part of the step
     return same != opened or (editing.is_edited() and not has_edits)
+
+
+_OPENED: Slot[tuple[tuple[str, int] | None, int]] = Slot("lesson_hints", (None, 0))
+"""The step whose hints are open, and how many; one more: the answer, in their place."""
+
+
+def _offer_hints(step: LessonStep, place: tuple[str, int]) -> None:
+    """Draw the buttons that open a step's next hint and its answer; ``place``: the lesson's name and the number."""
+    _, count, opened = gettext(), len(step.hints), _opened_hints(place)
+    if opened < count:
+        _hint_button(_("Hint {n}").format(n=opened + 1), "lesson_hint", place, opened + 1)
+    if step.answer_in(language()) and opened <= count:
+        _hint_button(_("Answer"), "lesson_answer", place, count + 1)
+
+
+def _show_hints(step: LessonStep, place: tuple[str, int]) -> str:
+    """Draw the hints that are open, or the answer in their place; return the last of them, "" if there is none."""
+    hints, opened = step.hints_in(language()), _opened_hints(place)
+    if opened > len(hints):
+        answer = step.answer_in(language())
+        _answer(step, answer)
+        return answer
+    for number, hint in enumerate(hints[:opened], 1):
+        _labelled_line(gettext()("Hint {n}").format(n=number), hint, "blue")
+    return hints[opened - 1] if opened else ""
+
+
+def _has_more_hints(step: LessonStep, place: tuple[str, int]) -> bool:
+    """Whether a hint or the answer is not shown yet."""
+    return _opened_hints(place) < len(step.hints) + bool(step.answer_in(language()))
+
+
+def _opened_hints(place: tuple[str, int]) -> int:
+    shown, opened = _OPENED.get()
+    return opened if shown == place else 0
+
+
+def _hint_button(label: str, key: str, place: tuple[str, int], opens: int) -> None:
+    st.button(label, key=key, on_click=_OPENED.set, args=((place, opens),))
+
+
+def _labelled_line(name: str, text: str, color: Literal["blue", "orange"]) -> None:
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key=f"lesson_told_{name}"):
+        st.badge(name, color=color)
+        st.text(text, width="stretch")  # never markdown: a visitor may have written it
+
+
+def _answer(step: LessonStep, answer: str) -> None:
+    _ = gettext()
+    _labelled_line(_("Answer"), answer, "orange")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_answered"):
+        if step.code is not None:
+            numbers = ", ".join(map(str, step.code.numbers))
+            st.caption(
+                _("{file}, line {numbers}").format(file=plain(step.code.file), numbers=plain(numbers)), width="content"
+            )
+        if step.beside:
+            broken = step.state.model or MODEL
+            other = broken if boxes.model() == step.beside else step.beside
+            said = _("The same page with {model}").format(model=plain(label(other)))
+            st.button(said, key="lesson_beside", on_click=boxes.MODEL_BOX.set, args=(other,))
+    if step.code is not None:
+        st.code(step.code.text, language="python", wrap_lines=True)

@@ -23,7 +23,7 @@ class Fault(url_state.Remark):
         return f"{place}: {super().localized(gettext) if self.said else self.why.localized(gettext)}"
 
 
-class Stopped(Exception):
+class Unreadable(Exception):
     """Raised where the file cannot be parsed any further."""
 
     def __init__(self, line: int, message: str, *, said: str = "", **params: object) -> None:
@@ -46,30 +46,30 @@ def parsed(content: bytes) -> tuple[Node, list[Fault]]:
 
     if len(content) > limits.LESSON_BYTES:
         too_many = N_("this file has {given} bytes; a lesson may have at most {limit}.")
-        raise Stopped(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
+        raise Unreadable(1, too_many, given=len(content), limit=limits.LESSON_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Stopped(line, N_("byte {place} of this file is not UTF-8."), place=error.start + 1) from error
+        raise Unreadable(line, N_("byte {place} of this file is not UTF-8."), place=error.start + 1) from error
     faults: list[Fault] = []
     try:
         events = yaml.parse(text, Loader=yaml.SafeLoader)
         first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
         if first is None:
-            raise Stopped(1, N_("this file is empty."))
+            raise Unreadable(1, N_("this file is empty."))
         root = _node(first, events, faults, depth=1)
         for event in events:
             if isinstance(event, yaml.NodeEvent):
-                raise Stopped(event.start_mark.line + 1, N_("a second lesson begins here; a file holds only one."))
+                raise Unreadable(event.start_mark.line + 1, N_("a second lesson begins here; a file holds only one."))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Stopped(mark.line + 1 if mark else 1, _hint(str(error.problem)), problem=error.problem) from error
+        raise Unreadable(mark.line + 1 if mark else 1, _hint(str(error.problem)), problem=error.problem) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise Stopped(line, N_("there is an unprintable character here.")) from error
+        raise Unreadable(line, N_("there is an unprintable character here.")) from error
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise Stopped(1, N_("this file is not valid YAML.")) from error
+        raise Unreadable(1, N_("this file is not valid YAML.")) from error
     return root, faults
 
 
@@ -86,14 +86,14 @@ def _node(event: Any, events: Iterator[Any], faults: list[Fault], *, depth: int)
 
     line = event.start_mark.line + 1
     if isinstance(event, yaml.AliasEvent) or event.anchor:
-        raise Stopped(line, N_("anchors and aliases (& and *) are not supported here: write the text out."))
+        raise Unreadable(line, N_("anchors and aliases (& and *) are not supported here: write the text out."))
     if event.tag not in (None, "!"):
-        raise Stopped(line, N_("tags are not supported here: write the text alone."), said=str(event.tag))
+        raise Unreadable(line, N_("tags are not supported here: write the text alone."), said=str(event.tag))
     if isinstance(event, yaml.ScalarEvent):
         empty = event.implicit[0] and event.value in ("~", "null")
         return Node(line, "" if empty else event.value)
     if depth > limits.LESSON_DEPTH:
-        raise Stopped(line, N_("nested too deeply: at most {limit} levels."), limit=limits.LESSON_DEPTH)
+        raise Unreadable(line, N_("nested too deeply: at most {limit} levels."), limit=limits.LESSON_DEPTH)
     if isinstance(event, yaml.SequenceStartEvent):
         return Node(line, list(_items(events, faults, depth=depth + 1)))
     return _mapping(line, events, faults, depth=depth + 1)
@@ -112,7 +112,7 @@ def _mapping(line: int, events: Iterator[Any], faults: list[Fault], *, depth: in
     for key in inside:
         value = next(inside)  # in a mapping, keys and values alternate
         if not isinstance(key.value, str):
-            raise Stopped(key.line, N_("a name is needed before the colon."))
+            raise Unreadable(key.line, N_("a name is needed before the colon."))
         if key.value in pairs:
             faults.append(Fault(key.value, LessonError(N_("it appears more than once.")), key.line))
         pairs[key.value] = replace(value, named_at=key.line)

@@ -9,14 +9,14 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from visformer.app.lessons import lesson_file
-from visformer.app.lessons.lesson_file import Lesson, Step
-from visformer.app.session import address, boxes, remarks, url_state, visit
+from visformer.app.lessons.lesson_file import Lesson, LessonStep
+from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private import history
-from visformer.app.streamlit_private.addresses import typed_page
+from visformer.app.streamlit_private import run_context
+from visformer.app.streamlit_private.run_context import typed_page
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
 
@@ -74,7 +74,7 @@ def follow() -> None:
     alone = url_state.State(
         lang=link.lang, model=link.model, page=link.page, text=text, lesson=link.lesson, step=link.step
     )
-    its_page, entry = opened.state.page, history.page()
+    its_page, entry = opened.state.page, run_context.history_page()
     # Going back to an entry never leads to another page, or one could not go back any further.
     fits = (link.page or typed_page()) in ("", url_state.FIRST, its_page) if entry is None else entry == its_page
     if link == alone and fits:
@@ -109,7 +109,7 @@ def _show(number: int, text: str = "") -> None:
     if step.fits_any:
         LESSON_SENTENCE.set(text)
     LESSON.set(LessonPlace(name, number))
-    visit.bring_back(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
+    address.restore(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
     LESSON_OPENED.clear()
     LESSON_IS_PLAIN.set(True)
 
@@ -149,17 +149,17 @@ def show_here(sentence: str) -> None:
 def begin_anew() -> None:
     """Close the lesson and open the first page, whose boxes stand above all else, with the visitor's sentence."""
     leave()
-    visit.bring_back(url_state.State(text=LESSON_SENTENCE.get()), [])
+    address.restore(url_state.State(text=LESSON_SENTENCE.get()), [])
     ASKS.set(True)
 
 
 def query_of(name: str) -> str:
     """Return the query of the addresses of steps, up to the number; "" where links cannot hold the lesson."""
     state = replace(address.of_step(address.common()), text="", lesson=name, step="1")
-    return "" if name == url_state.OWN else f"?{urlencode(address.address(state))}".removesuffix("1")
+    return "" if name == url_state.OWN else f"?{urlencode(address.to_query(state))}".removesuffix("1")
 
 
-def pages_of(steps: Sequence[Step]) -> list[str]:
+def pages_of(steps: Sequence[LessonStep]) -> list[str]:
     """Return the pages of steps, relative to any page."""
     return [step.state.page or "./" for step in steps]
 

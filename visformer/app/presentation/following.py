@@ -12,9 +12,8 @@ from functools import cache, partial
 import streamlit as st
 
 from visformer.app.presentation.guesses import Guess
-from visformer.app.presentation.rooms import ROOMS, code_of
-from visformer.app.presentation.waking import WAKING
-from visformer.app.session import address, url_state, visit
+from visformer.app.presentation.rooms import ROOMS, WAKING, code_of
+from visformer.app.session import address, url_state
 from visformer.app.session.address import ROOM
 from visformer.app.session.boxes import gettext
 from visformer.app.session.run import Run
@@ -74,7 +73,7 @@ def publish(run: Run | None = None) -> None:
     """Send the room what a run shows, by default the current one; followers keep their own language."""
     if presented():
         shown = address.current(run)
-        state = {url_state.PAGE: shown.page, **address.address(shown)}
+        state = {url_state.PAGE: shown.page, **address.to_query(shown)}
         state.pop(url_state.LANGUAGE, None)
         WAKING.wake(ROOMS.write(_KEY.get(), state))
 
@@ -89,7 +88,7 @@ def owner() -> str:
     return shared() or own_session() or "alone"
 
 
-def nudge() -> None:
+def redraw_followers() -> None:
     """Have the followers drawn anew, for what is not part of the state."""
     if presented():
         WAKING.wake(ROOMS.followers(_KEY.get()))
@@ -141,7 +140,7 @@ def catch_up() -> None:
     if version and version != _SEEN.get():
         _SEEN.set(version)
         state, remarks = url_state.read(texts)
-        visit.bring_back(state, remarks)
+        address.restore(state, remarks)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from visformer.analysis.guesses import Agreement
 
-Kind = Literal["head", "model", "next"]
-KINDS: dict[Kind, str] = {
+QuestionKind = Literal["head", "model", "next"]
+KINDS: dict[QuestionKind, str] = {
     "head": N_("What a head reads"),
     "model": N_("What the model reads"),
     "next": N_("What comes next"),
@@ -33,7 +33,7 @@ _new_id = partial(secrets.token_hex, 4)
 class Wanted:
     """What a presenter or a lesson wants to ask; numbers count from 0."""
 
-    kind: Kind = "head"
+    kind: QuestionKind = "head"
     place: Selection = field(default_factory=Selection)  # the attention, layer and head
     word: int | None = None  # among those that read; None: the one at the place's query, or one near the end
 
@@ -55,7 +55,7 @@ class Question:
         id: names it among all others.
     """
 
-    kind: Kind
+    kind: QuestionKind
     sentence: str
     asked: str
     following: str = ""

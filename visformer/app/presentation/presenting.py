@@ -173,7 +173,7 @@ def _url(root: str, room: str) -> str:
     if room:
         return f"{root}/?{urlencode({url_state.FOLLOW: room})}"
     shown = address.current()
-    query = urlencode(address.address(shown))
+    query = urlencode(address.to_query(shown))
     return f"{root}/{shown.page}" + (f"?{query}" if query else "")
 
 

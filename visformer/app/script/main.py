@@ -3,23 +3,24 @@
 from visformer.app.presentation import following, guessing
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench
-from visformer.app.shell import entrance, guess_screen, head, screen, side_bar, surroundings
+from visformer.app.shell import screen, side_bar
 from visformer.app.widgets import controls
 
 with drawing(), following.drawing():
-    entrance.begin()
+    screen.begin_run()
     # Send a new picture before drawing anything else.
     controls.send_ahead(controls.prefetch() if guessing.asked() is None else None)
     opened = screen.open_screen()
 
     if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
-        guess_screen.draw(guess, opened)
+        opened.draw_question(guess)
+        screen.send_words()
     else:
         # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
         run = opened.draw_page()
-        head.draw(run, opened)
+        opened.draw_head(run)
         side_bar.draw()
-        surroundings.draw()
+        screen.send_words()
         screen.update_address(run)
         following.publish(run)
         workbench().load_soon()  # imports torch seconds later, once the picture is on screen

@@ -34,7 +34,7 @@ POLL = 0.2  # seconds between two updates of the notice, which also notices that
 
 _R = TypeVar("_R")
 
-Kind = Literal["ordinary", "long", "training", "page"]
+WorkKind = Literal["ordinary", "long", "training", "page"]
 """Kinds of work. What each costs at most is known before it runs: of texts from their tokens, of files from the numbers
 in them, of pages from the bounds of their options."""
 
@@ -93,7 +93,7 @@ class _Flight:
     key: Hashable
     work: Callable[[], Any] | None
     callers: list[Visitor]  # never empty: whoever leaves last is charged
-    kind: Kind = "ordinary"
+    kind: WorkKind = "ordinary"
     is_expected: bool = False  # whether it was begun for a caller who has not asked for it yet
     result: Future[Any] = field(default_factory=Future)
     requested: float = field(default_factory=time.perf_counter)
@@ -121,20 +121,20 @@ class Admission:
         self.address_of: Callable[[str], str] = lambda session: ""
         self.at_once, self._queue = at_once, queue
         # Wall-clock time; Cancellation limits CPU time.
-        self._seconds: dict[Kind, float] = {
+        self._seconds: dict[WorkKind, float] = {
             "ordinary": seconds,
             "long": long_seconds,
             "training": seconds,
             "page": seconds,
         }
-        self._places: dict[Kind, int] = {"ordinary": at_once, "long": 1, "training": 1, "page": pages}
+        self._places: dict[WorkKind, int] = {"ordinary": at_once, "long": 1, "training": 1, "page": pages}
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
         self._waiting: OrderedDict[Hashable, _Flight] = OrderedDict()
         self._computing: list[_Flight] = []  # the oldest first
-        self._turns: dict[Kind, Turns] = {kind: Turns() for kind in self._places}
+        self._turns: dict[WorkKind, Turns] = {kind: Turns() for kind in self._places}
         # Pools, not the sessions' short-lived threads: OpenMP creates a team for each thread that calls it.
-        pooled: dict[Kind, int] = {kind: n for kind, n in self._places.items() if kind != "page"}
+        pooled: dict[WorkKind, int] = {kind: n for kind, n in self._places.items() if kind != "page"}
         self._threads = {kind: ThreadPoolExecutor(n, "model") for kind, n in pooled.items()}
         # Start all threads now: later there may not be enough memory for one.
         for kind, n in pooled.items():
@@ -145,7 +145,7 @@ class Admission:
         threading.Thread(target=self._cancel_overdue, name="deadline", daemon=True).start()
 
     def run(
-        self, key: Hashable, work: Callable[[], _R], *, on_wait: OnWait, session: str = "", kind: Kind = "ordinary"
+        self, key: Hashable, work: Callable[[], _R], *, on_wait: OnWait, session: str = "", kind: WorkKind = "ordinary"
     ) -> _R:
         """Run ``work`` in the thread pool and return its result, or raise its exception.
 
@@ -230,7 +230,7 @@ class Admission:
         """Number of requests in the queues, besides pages."""
         return sum(flight.kind != "page" for flight in list(self._waiting.values()))
 
-    def _in_progress(self, kind: Kind) -> list[_Flight]:
+    def _in_progress(self, kind: WorkKind) -> list[_Flight]:
         return [flight for flight in self._computing if flight.kind == kind]
 
     def _visitor(self, session: str) -> Visitor:
@@ -261,7 +261,7 @@ class Admission:
             self.counts.add("rejected")
             raise BusyError(N_("You have {n} computations waiting already: try again when one of them is done."), n=own)
 
-    def _refuse_one_too_many(self, kind: Kind) -> None:
+    def _refuse_one_too_many(self, kind: WorkKind) -> None:
         """If the queue is too long, refuse a request, which need not be the newest."""
         waiting = self._waiting_for(kind)
         if len(waiting) > self._queue:
@@ -291,7 +291,7 @@ class Admission:
                     self._is_busy.set()
                     self._threads[kind].submit(self._compute, flight, flight.work)
 
-    def _next(self, kind: Kind) -> _Flight | None:
+    def _next(self, kind: WorkKind) -> _Flight | None:
         """Return the request whose turn it is; None: no place is free, or nothing waits.
 
         New visitors have half of the places for pages: however many come, pages of those who are here go on.
@@ -303,7 +303,7 @@ class Admission:
             waiting = [flight for flight in waiting if not all(map(turns.is_new, flight.callers))]
         return next(turns.order(waiting), None)
 
-    def _waiting_for(self, kind: Kind) -> list[_Flight]:
+    def _waiting_for(self, kind: WorkKind) -> list[_Flight]:
         return [flight for flight in self._waiting.values() if flight.kind == kind]
 
     @staticmethod

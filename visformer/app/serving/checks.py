@@ -3,7 +3,7 @@
 from visformer.errors import N_, CheckpointError, ConfigError, NoTextError, TextError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 
 def check_untrained(wanted: Untrained) -> None:
@@ -26,7 +26,7 @@ def check_untrained(wanted: Untrained) -> None:
 
 def check_download(name: str, nbytes: int) -> None:
     """Raise a :class:`CheckpointError` for a model whose weights would not fit into memory."""
-    if nbytes > KEPT.most():
+    if nbytes > CACHE.most():
         raise CheckpointError(
             N_(
                 "{name!r} is {size}, and models may take {limit} of memory here, where weights of 16 bits take twice "
@@ -34,7 +34,7 @@ def check_download(name: str, nbytes: int) -> None:
             ),
             name=name,
             size=limits.size(nbytes),
-            limit=limits.size(KEPT.most()),
+            limit=limits.size(CACHE.most()),
         )
 
 

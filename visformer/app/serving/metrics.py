@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 
 from visformer.app.serving.admission import ADMISSION, BOUNDS, Histogram
 from visformer.app.serving.remote_models import LONG_WORK
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.serving.workbench import RESULTS, workbench
 from visformer.app.streamlit_private import other_sessions
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 
 def report() -> bytes:
@@ -42,8 +42,8 @@ class _App(Collector):
         yield GaugeMetricFamily("visformer_stuck_seconds", stuck, ADMISSION.stuck_seconds)
         yield GaugeMetricFamily("visformer_sessions", "Browsers connected.", other_sessions.count())
         yield GaugeMetricFamily("visformer_kept_bytes", "Traces and decodings in the cache.", RESULTS.nbytes)
-        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", KEPT.nbytes)
-        yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", KEPT.most())
+        yield GaugeMetricFamily("visformer_memory_bytes", "Other models, uploads and generated files.", CACHE.nbytes)
+        yield GaugeMetricFamily("visformer_memory_limit_bytes", "The most that they may have.", CACHE.most())
         # Prometheus itself reports this process only.
         for i, pid in enumerate((*bench.pids, *LONG_WORK.pids, *RUNS.pids)):
             yield from ProcessCollector(f"visformer_model_{i}", pid=partial(int, pid), registry=None).collect()

@@ -12,10 +12,10 @@ from visformer.app.serving import checks
 from visformer.app.serving.workers import Killed, Workers
 from visformer.errors import N_, BusyError, CheckpointError, ShortageError, VisformerError
 from visformer.system import limits
+from visformer.system.cache import CACHE
 from visformer.system.cancellation import Cancellation
-from visformer.system.kept import KEPT
 from visformer.system.memory import enough_memory
-from visformer.system.progress import heard_by
+from visformer.system.progress import reporting_to
 
 
 class Phase(Enum):
@@ -110,7 +110,7 @@ class Download:
                 helpful(self.name, otherwise=N_("The download of {name!r} failed ({reason}). Try again.")),
                 Workers(env=as_here) as workers,
                 self._cancellation.current(),
-                heard_by(self._hear),
+                reporting_to(self._hear),
             ):
                 workers.call(fetch, self.name)
         except Killed as killed:
@@ -148,7 +148,7 @@ _RESERVING = threading.Lock()
 def _reserve(wanted: Download) -> None:
     with _RESERVING:
         running = sum(each.total for each in _RESERVED)
-        if running + wanted.total > KEPT.most():
+        if running + wanted.total > CACHE.most():
             raise BusyError(
                 N_("{name!r} is {size}, and others of {running} are being downloaded: try again when they are here."),
                 name=wanted.name,

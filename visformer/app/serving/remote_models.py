@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from visformer.app.serving.models import discreetly
 from visformer.app.serving.workers import Workers
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
@@ -76,7 +76,7 @@ class LongWork:
 
     def __init__(self) -> None:
         self._workers: Workers | None = None
-        self._errands = ThreadPoolExecutor(1, "errands")
+        self._evictions = ThreadPoolExecutor(1, "evictions")
 
     def start(self) -> None:
         """Start the process."""
@@ -97,9 +97,9 @@ class LongWork:
             for name in models:
                 from visformer.adapters.load import nbytes_of
 
-                key, make_room = ("model", name), partial(self._errands.submit, self._call, partial(_forget, name))
-                used.enter_context(KEPT.using(key, KEPT.get(key) or nbytes_of(name), make_room))
-            self._errands.submit(int).result()  # models that made room are gone before others are loaded
+                key, make_room = ("model", name), partial(self._evictions.submit, self._call, partial(_forget, name))
+                used.enter_context(CACHE.using(key, CACHE.get(key) or nbytes_of(name), make_room))
+            self._evictions.submit(int).result()  # models that made room are gone before others are loaded
             return self._call(work)
 
     def _call(self, work: Callable[[], _R]) -> _R:

@@ -18,11 +18,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, Websocket
-from visformer.app.serving.middleware.gate import Gate
-from visformer.app.serving.middleware.headers import Protected
-from visformer.app.serving.middleware.pieces import InPieces
+from visformer.app.serving.middleware import Gate, InPieces, SecurityHeaders
 from visformer.app.serving.workers import close_all
-from visformer.app.streamlit_private import advice, files, logs, messages, protocols
+from visformer.app.streamlit_private import files, logs, messages, server_options
 from visformer.app.streamlit_private.first_page import FirstPage
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
@@ -31,7 +29,7 @@ from visformer.system.sockets import send_at_once
 SCRIPT = Path(__file__).parents[1] / "script" / "main.py"
 """What Streamlit runs."""
 
-MIDDLEWARE = [Middleware(each) for each in (Protected, Gate, Crowd, InPieces, messages.Messages, FirstPage)]
+MIDDLEWARE = [Middleware(each) for each in (SecurityHeaders, Gate, Crowd, InPieces, messages.Messages, FirstPage)]
 """The middleware around Streamlit, outermost first."""
 
 
@@ -63,11 +61,8 @@ def import_app() -> None:
     """Import what the first run would import while a visitor looks at an empty page."""
     for name in (
         "visformer.web.payload",
-        "visformer.app.widgets.here",
-        "visformer.app.shell.entrance",
-        "visformer.app.shell.head",
-        "visformer.app.shell.side_bar",
-        "visformer.app.shell.surroundings",
+        "visformer.app.widgets.locator",
+        "visformer.app.shell.screen",
     ):
         import_module(name)
     pages()
@@ -101,8 +96,8 @@ async def _metrics(_request: Request) -> Response:
 ROUTES = [Route("/healthz", _healthz), Route("/metrics", _metrics)]
 """For operators: a readiness probe, and numbers for Prometheus."""
 
-advice.keep_quiet()
-protocols.use(Http, Websocket, backlog=BACKLOG)
+server_options.hide_advice()
+server_options.use_protocols(Http, Websocket, backlog=BACKLOG)
 messages.ignore_pages_that_were_left()
 messages.ignore_invalid_values()
 files.keep_few_uploads()

@@ -21,20 +21,20 @@ from visformer.adapters.checkpoints import TRANSLATOR, folder_of, model_of
 from visformer.adapters.learning.recipe import is_trained_name
 from visformer.adapters.names import made_here
 from visformer.app.serving import checks
-from visformer.app.serving.admission import ADMISSION, Kind
+from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
 from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, receive
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits, settings
-from visformer.system.kept import Kept
+from visformer.system.cache import Cache
 from visformer.system.memory import enough_memory
-from visformer.system.progress import Progress, heard_by
+from visformer.system.progress import Progress, reporting_to
 from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
@@ -77,7 +77,7 @@ class _Measured:
 _Result = TypeVar("_Result", "Trace", "Decoding", _Measured)
 _Runner = Union["TracedModel", RemoteModel]
 
-RESULTS = Kept(lambda: limits.TRACE_BYTES)
+RESULTS = Cache(lambda: limits.TRACE_BYTES)
 """Traces and decodings of all models, by the workbench and the request."""
 
 
@@ -115,7 +115,7 @@ class Workbench:
         with suppress(VisformerError):  # a model may ship no example: its first picture then waits for the model
             trace = Trace.load(example)
             for record in (PATTERNS, RECORD) if "logits" in trace else (PATTERNS,):
-                self._keep(_Request(str(trace.meta.get("source")), None, record), trace)
+                self._store(_Request(str(trace.meta.get("source")), None, record), trace)
             self._shipped = trace.blocks
 
     @property
@@ -161,12 +161,12 @@ class Workbench:
 
     def holds(self, source: str, target: str | None, record: Sequence[str] = PATTERNS) -> bool:
         """Whether this Trace is in the cache."""
-        return self._kept(_Request(source, target, tuple(record))) is not None
+        return self._cached(_Request(source, target, tuple(record))) is not None
 
-    def _kept(self, key: Hashable) -> Any:
+    def _cached(self, key: Hashable) -> Any:
         return RESULTS.get((self, key))
 
-    def _keep(self, key: Hashable, result: "Trace | Decoding | _Measured") -> None:
+    def _store(self, key: Hashable, result: "Trace | Decoding | _Measured") -> None:
         with suppress(BudgetError):  # larger than the whole cache
             RESULTS.put((self, key), result, result.nbytes)
 
@@ -204,7 +204,7 @@ class Workbench:
             return None
         request = _Request(source, target, tuple(record))
         model = self.loaded(*(texts := self._checked(request)))
-        if self._kept(request) is not None or self._kind(model, texts) == "long":
+        if self._cached(request) is not None or self._kind(model, texts) == "long":
             return None
         compute = partial(self._run_trace, request, texts[1], self._runner(model))
         return ADMISSION.begin((id(self), request), partial(self._once, request, compute), session=own_session())
@@ -232,7 +232,7 @@ class Workbench:
 
     def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
-        known: Trace | None = self._kept(_Request(request.source, None, PATTERNS))
+        known: Trace | None = self._cached(_Request(request.source, None, PATTERNS))
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
@@ -296,14 +296,14 @@ class Workbench:
         compute: "Callable[[_Runner], _Result]",
         *,
         times: int = 1,
-        kind: Kind | None = None,
+        kind: WorkKind | None = None,
         look: Callable[[], object] = lambda: None,
     ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All that a page waits for is started here.
 
         ``times``: number of beams or of changes; ``look``: called repeatedly while the page waits.
         """
-        result: _Result | None = self._kept(key)
+        result: _Result | None = self._cached(key)
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
@@ -318,21 +318,21 @@ class Workbench:
 
             return ADMISSION.run((id(self), key), work, on_wait=wait, session=own_session(), kind=kind)
 
-    def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> Kind:
+    def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> WorkKind:
         """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
         tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
         return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
 
-    def _runner(self, model: "TracedModel", kind: Kind = "ordinary") -> "_Runner":
+    def _runner(self, model: "TracedModel", kind: WorkKind = "ordinary") -> "_Runner":
         """Return what runs the model's forward passes: the workers, or the model itself."""
         return (self.long_runner if kind == "long" else None) or self._workers or model
 
     def _once(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
         """Compute and cache a result, unless another visitor was a moment earlier."""
-        result: _Result | None = self._kept(key)
+        result: _Result | None = self._cached(key)
         if result is None:
             result = compute()
-            self._keep(key, result)
+            self._store(key, result)
         return result
 
     @enough_memory()
@@ -375,7 +375,7 @@ def _run_analysis(
     work: "Callable[[TracedModel], Any]", model: "TracedModel", progress: Progress, runner: _Runner
 ) -> _Measured:
     """Run an analysis where the model is; this process's own may be an outline, which computes nothing."""
-    with heard_by(progress):
+    with reporting_to(progress):
         value = runner.analyse(work) if isinstance(runner, RemoteModel) else work(model)
     return _Measured(value, len(pickle.dumps(value)))
 

@@ -21,7 +21,7 @@ from visformer.errors import VisformerError
 from visformer.system import limits
 from visformer.system.cancellation import Cancellation
 from visformer.system.memory import go_first
-from visformer.system.progress import Listener, heard_by
+from visformer.system.progress import Listener, reporting_to
 
 STOP = getattr(signal, "SIGUSR1", signal.SIGTERM)
 """The signal that makes a worker give up its computation. Windows has none: there the process ends, and is replaced."""
@@ -86,7 +86,7 @@ def serve(calls: IO[bytes], answers: IO[bytes]) -> None:
         nonlocal is_computing
         is_computing = True
         try:
-            with Cancellation().current(), heard_by(_reporter(answers)):
+            with Cancellation().current(), reporting_to(_reporter(answers)):
                 return call()
         finally:
             is_computing = False

@@ -15,8 +15,8 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, DataError, VisformerError
 from visformer.system import settings
+from visformer.system.cache import CACHE
 from visformer.system.files import called
-from visformer.system.kept import KEPT
 
 if TYPE_CHECKING:  # pandas
     from visformer.analysis.atlas import Atlas
@@ -32,7 +32,7 @@ def names() -> tuple[str, ...]:
     from visformer.analysis.atlas import bundled_names
 
     every = [*_operators(), *bundled_names()]
-    if _KEY.get() and KEPT.get(_KEY.get()) is not None:
+    if _KEY.get() and CACHE.get(_KEY.get()) is not None:
         every.insert(0, OWN)
     model = _plain(boxes.model() or MODEL)
     return tuple(sorted(every, key=lambda name: _model_of(name) != model))
@@ -45,7 +45,7 @@ def atlas(name: str) -> "Atlas":
         DataError: there is none, or it cannot be read.
     """
     if name == OWN:
-        kept: Atlas | None = KEPT.get(_KEY.get())
+        kept: Atlas | None = CACHE.get(_KEY.get())
         if kept is None:
             raise DataError(N_("Your atlas is no longer in memory: open its file again."))
         return kept
@@ -65,8 +65,8 @@ def open_own(content: bytes) -> None:
     session, key = own_session(), f"atlas {secrets.token_hex(8)}"
     work = partial(confined, NAME, Atlas.unpack, content)
     found = ADMISSION.run((session, key), work, on_wait=lambda _before: None, session=session, kind="long")
-    KEPT.drop(_KEY.get())
-    KEPT.put(key, found, found.nbytes)
+    CACHE.drop(_KEY.get())
+    CACHE.put(key, found, found.nbytes)
     _KEY.set(key)
 
 

@@ -26,7 +26,7 @@ _MOST = 4
 
 
 @dataclass(frozen=True)
-class Table:
+class HeadTable:
     """A table as plain values, so that the explorer can read it without pandas."""
 
     columns: tuple[str, ...]
@@ -35,7 +35,7 @@ class Table:
     is_own: bool = False  # measured in this session on the visitor's own list
 
     @classmethod
-    def of(cls, frame: "pd.DataFrame", *, is_own: bool) -> "Table":
+    def of(cls, frame: "pd.DataFrame", *, is_own: bool) -> "HeadTable":
         """Take the values of a table."""
         rows = tuple(tuple(row) for row in frame.astype(object).to_numpy().tolist())
         return cls(tuple(frame.columns), rows, dict(frame.attrs), is_own)
@@ -53,20 +53,20 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-Tables = dict[str, Table]
+HeadTables = dict[str, HeadTable]
 """By what was measured: "zero", "mean", "gradient" (effects), "pruning", "known", "roles" (by an atlas)."""
 
-_OWN: Slot[dict[str, Tables]] = Slot("measured_heads", {})  # by model
+_OWN: Slot[dict[str, HeadTables]] = Slot("measured_heads", {})  # by model
 _SEEN: Slot[tuple[str, ...]] = Slot("seen_effects", ())  # the models whose effects this session has seen
 
 
-def tables() -> Tables:
+def tables() -> HeadTables:
     """Return what is known of the visitor's model: the last measurement of each kind, or else its record."""
     model = boxes.model() or MODEL
     return {**recorded(model), **_OWN.get().get(model, {})}
 
 
-def keep(found: Tables) -> None:
+def keep(found: HeadTables) -> None:
     """Keep tables of the visitor's model for this session."""
     model, own = boxes.model() or MODEL, dict(_OWN.get())
     own[model] = {**own.pop(model, {}), **found}
@@ -125,14 +125,14 @@ def _label(row: dict[str, Any]) -> tuple[str, int, int, str, float, str]:
 
 
 @cache
-def recorded(model: str) -> Tables:
+def recorded(model: str) -> HeadTables:
     """Return the record of a bundled model, from its heads.json; {} for any other."""
     if model not in BUNDLED:
         return {}
     with suppress(OSError, ValueError, TypeError, KeyError):  # visformer doctor says what is wrong
         found = json.loads((folder_of(model) / "heads.json").read_text(encoding="utf-8"))
         return {
-            name: Table(tuple(each["columns"]), tuple(map(tuple, each["rows"])), each["attrs"])
+            name: HeadTable(tuple(each["columns"]), tuple(map(tuple, each["rows"])), each["attrs"])
             for name, each in found.items()
         }
     return {}

@@ -15,9 +15,9 @@ from visformer.app.session.url_state import State
 from visformer.pictures.registry.picture import View, pages
 from visformer.system.shipped import app_folder
 
-Page = Any  # what st.Page returns, for which Streamlit documents no type
+StreamlitPage = Any  # what st.Page returns, for which Streamlit documents no type
 
-_PAGES: Slot[tuple[str, dict[str, Page]]] = Slot("pages", ("", {}))  # and the language of their titles
+_PAGES: Slot[tuple[str, dict[str, StreamlitPage]]] = Slot("pages", ("", {}))  # and the language of their titles
 _PAGE: Slot[str | None] = Slot("page", None)
 _GO: Slot[str | None] = Slot("go_to", None)
 IS_NEW = Slot("page_is_new", False)
@@ -43,12 +43,12 @@ LESSON_LINK: Slot[State | None] = Slot("lesson_followed", None)
 """The state of a link to a step, until the step is opened."""
 
 
-def page_named(name: str) -> Page:
+def page_named(name: str) -> StreamlitPage:
     """Return a page for ``st.page_link``, for which paths begin in the folder of Streamlit's script."""
     return all_pages()[name]
 
 
-def all_pages() -> dict[str, Page]:
+def all_pages() -> dict[str, StreamlitPage]:
     """Return every page by name, in order, titled in the visitor's language."""
     _, (language, made) = boxes.gettext(), _PAGES.get()
     if language != boxes.language():  # making them takes 3 ms, too long for each run
@@ -90,7 +90,7 @@ def go_to(page: str) -> None:
     _GO.set(page)
 
 
-def wanted_page(page: str) -> str:
+def requested_page(page: str) -> str:
     """Return the page that :func:`go_to` requested, once; else ``page``."""
     requested = _GO.pop()
     return page if requested is None else requested

@@ -21,7 +21,7 @@ Turn = Callable[[int], bool]
 
 
 @dataclass(frozen=True)
-class Request:
+class TraceRequest:
     """The trace that a page requests."""
 
     source: str
@@ -50,7 +50,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Table:
+class PresentedTable:
     """A table as a presentation draws it, in the visitor's language."""
 
     title: str
@@ -90,11 +90,11 @@ class _Weak:
 class Run:
     """What one run shows."""
 
-    request: Request | None = None  # the page's last one; None: it needs no trace
+    request: TraceRequest | None = None  # the page's last one; None: it needs no trace
     problem: VisformerError | None = None  # why there is no trace
     moment: str = ""  # of the model's training, in words; "": its history is closed
     caption: str = ""  # what to look for; a presentation shows it over the picture
-    tables: list[Table] = field(default_factory=list)  # a presentation shows them if the page has no picture
+    tables: list[PresentedTable] = field(default_factory=list)  # a presentation shows them if the page has no picture
     choices: dict[str, str | None] = field(default_factory=dict)  # made on the page, by name; None: the default
     unlinked: str = ""  # which of what it shows its link does not hold, in words
     steps: Steps = field(default_factory=Steps)

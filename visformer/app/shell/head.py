@@ -1,5 +1,6 @@
-"""The head of every page: the sentence, its target, the examples, and errors."""
+"""The head of every page: the sentence, its target, the examples, errors, and sharing the page."""
 
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -8,15 +9,17 @@ import streamlit as st
 
 from visformer import i18n
 from visformer.app.lessons import lesson_panel, open_lesson
-from visformer.app.presentation import following, guessing
+from visformer.app.presentation import following, guessing, presenting
 from visformer.app.serving.models import SECOND_BOX
-from visformer.app.session import boxes
+from visformer.app.session import address, boxes, remarks, slots, url_state
+from visformer.app.session.boxes import gettext
 from visformer.app.session.examples import EXAMPLES, TESTED
+from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
-from visformer.app.shell import sharing, timeline
-from visformer.app.shell.screen import Screen
+from visformer.app.shell import timeline
 from visformer.app.widgets import controls, unavailable
+from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
 from visformer.pictures.registry.picture import pages as registered
 
@@ -44,30 +47,30 @@ _CONFIDENCE = N_(
 )
 
 
-def draw(run: Run, screen: Screen) -> None:
+def draw(run: Run) -> None:
     """Draw the head above the page; during a lesson, which needs the room, only the boxes."""
-    with screen.head:
-        notices(screen)
-        in_lesson = lesson_panel.panel(run)
-        if not registered()[screen.page.url_path].has_sentence:
-            _without_sentence(run)
-            return
-        if run.request is None:  # the page needs no trace, but the head does
-            controls.current_trace()
-        run.moment = timeline.said()
-        if _IS_HELD.pop():
-            hold(boxes.SOURCE, boxes.TARGET)  # or the browser would draw new, empty boxes
-        (_in_brief if in_lesson else _in_full)(run)
-        timeline.draw()
+    notices()
+    in_lesson = lesson_panel.panel(run)
+    if not registered()[current_page()].has_sentence:
+        hold_sentence()
+        sharing_line(run)
+        return
+    if run.request is None:  # the page needs no trace, but the head does
+        controls.current_trace()
+    run.moment = timeline.said()
+    if _IS_HELD.pop():
+        hold(boxes.SOURCE, boxes.TARGET)  # or the browser would draw new, empty boxes
+    (_draw_boxes if in_lesson else _draw_all)(run)
+    timeline.draw()
 
 
-def notices(screen: Screen) -> None:
+def notices() -> None:
     """Draw the page's name for screen readers, what was ignored in a link, and who follows whom."""
-    st.html(_TITLE.format(escape(screen.page.title)))
+    st.html(_TITLE.format(escape(all_pages()[current_page()].title)))
     # In a container that is always there: otherwise a new line moves all that follows, and for a moment the browser
     # has the old presentation beside the new one.
     with st.container(gap="xsmall", key="notices"):
-        sharing.notice()
+        _ignored_parts()
         following.line(guessing.button)
 
 
@@ -77,30 +80,24 @@ def hold_sentence() -> None:
     _IS_HELD.set(True)
 
 
-def _without_sentence(run: Run) -> None:
-    """Draw the head of a page without a sentence box."""
-    hold_sentence()
-    ways(run)
-
-
-def ways(run: Run) -> None:
+def sharing_line(run: Run) -> None:
     """Draw sharing and the language switch in a line of their own."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        sharing.bar(run, "", on_type=_enter)
+        _share(run, "", on_type=_enter)
         language_switch()
 
 
-def _in_brief(run: Run) -> None:
+def _draw_boxes(run: Run) -> None:
     """Draw the boxes alone."""
     left, middle, right = st.columns([6, 5, 14], vertical_alignment="center")
     _sentence_boxes(run, left, middle, label_visibility="collapsed")
     with right.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        _ways(run, _outcome(run))
+        _sharing_and_language(run, _outcome(run))
     if run.problem is not None:
         controls.show_error(run.problem)
 
 
-def _in_full(run: Run) -> None:
+def _draw_all(run: Run) -> None:
     _ = boxes.gettext()
     with st.container(key="boxes"):
         left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
@@ -122,12 +119,12 @@ def _in_full(run: Run) -> None:
             elif run.problem is not None:
                 controls.show_error(run.problem)
         with st.container(horizontal=True, vertical_alignment="center", width="content", key="ways"):
-            _ways(run, _outcome(run))
+            _sharing_and_language(run, _outcome(run))
     if run.trace is not None and run.trace.is_unsure:
         st.pills(_("It is sure of these:"), TESTED, key=boxes.TESTED, on_change=boxes.take_example)
 
 
-def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
+def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
     """Draw the box of the sentence, and beside it that of the target, named for the kind of model."""
     _ = boxes.gettext()
     kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
@@ -136,13 +133,13 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **look: Any) -> None:
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     # The browser draws a box before it has taken its value from the session.
     asked = _("Type a sentence")
-    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **look)
+    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
         placeholder=_("optional") if kind == "encoder" else own or _("optional"),
         help=_(_ABOUT_TARGET[kind]),
-        **look,
+        **style,
     )
 
 
@@ -208,10 +205,10 @@ def _hints(trace: "Trace") -> list[str]:
     return said
 
 
-def _ways(run: Run, outcome: str) -> None:
+def _sharing_and_language(run: Run, outcome: str) -> None:
     """Draw sharing and the language switch; not in the side bar, which is closed on a phone."""
     doubt = _doubt(run.trace) if run.trace is not None else ""
-    sharing.bar(run, "    ".join(filter(None, (run.moment, outcome, doubt))), on_type=_enter)
+    _share(run, "    ".join(filter(None, (run.moment, outcome, doubt))), on_type=_enter)
     language_switch()
 
 
@@ -228,3 +225,66 @@ def language_switch() -> None:
         label_visibility="collapsed",
         width="content",
     )
+
+
+_FILE = Slot("state_file", False)  # whether its popover is open
+_LISTED = 10  # lines of a notice
+
+
+def _ignored_parts() -> None:
+    """Draw the remarks on what was ignored in a link or file, until the visitor dismisses them."""
+    _ = gettext()
+    ignored = remarks.REMARKS.get()
+    if not ignored:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="top", key="notice"):
+        with st.container(gap="xxsmall"):
+            st.caption(_("Ignored on opening:"))
+            st.text(remarks.listed(ignored, _LISTED))  # never Markdown: anybody may have written the link
+        away = remarks.REMARKS.clear
+        st.button(_("Dismiss"), icon=":material/close:", type="tertiary", on_click=away, key="notice_put_away")
+
+
+def _share(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
+    """Draw the button that copies a link to the page, the presentation's buttons, and the popover for files.
+
+    A presentation shows ``outcome`` above its picture, after the sentence; ``on_type`` takes one that is typed there.
+    """
+    _ = gettext()
+    shown = address.current(run)
+    words = {
+        "copy": _("Copy link"),
+        "copied": _("Link copied"),
+        "address": _("Address of this page"),
+        "byHand": _("Your browser copies only on secure pages: press Ctrl+C, or hold to copy."),
+    }
+    if not shown.fits:
+        words["refused"] = _("These texts are too long for a link: save them as a file.")
+    elif run.unlinked:
+        words["unlinked"] = run.unlinked
+    link_button(words)
+    presenting.bar(run, outcome, on_type)
+    box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)
+    if not box.open:
+        return
+    with box:
+        st.caption(_("Everything a link holds, even if it is too long for one."))
+        # Made on a click: a browser fetches a finished file with the page, on a slow line when it is gone already.
+        st.download_button(_("Save"), shown.file, "visformer-state.json", "application/json", on_click="ignore")
+        key = f"{_FILE.key}_{slots.version(_FILE.key)}"
+        st.file_uploader(_("Open a saved file"), "json", max_upload_size=1, key=key, on_change=_open_file, args=(key,))
+
+
+def _open_file(key: str) -> None:
+    """Restore the state in an uploaded file, before the page runs again."""
+    uploaded: Any = Slot(key, None).get()
+    if uploaded is None:
+        return
+    texts, unread = url_state.from_file(uploaded.getvalue(), uploaded.name)
+    if texts or not unread:
+        state, wrong = url_state.read(texts)
+        address.restore(state, [*unread, *wrong])
+    else:
+        remarks.add(unread)
+    slots.renew(_FILE.key)
+    _FILE.set(False)

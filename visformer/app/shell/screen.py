@@ -1,29 +1,51 @@
-"""The layout of the screen: the page, its head above it."""
+"""The screen of a run: the visitor is admitted, the page laid out with its head, and the address written at the end."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import address, boxes, remarks, url_state, visit
+from visformer.app.lessons import open_lesson
+from visformer.app.presentation import following, guessing
+from visformer.app.presentation.guesses import Guess
+from visformer.app.serving import capacity
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session import run as runs
 from visformer.app.session.run import Run
-from visformer.app.session.slots import hold
-from visformer.app.streamlit_private import history
-from visformer.app.streamlit_private.addresses import typed_page
-from visformer.app.widgets import controls, downloads
-from visformer.app.widgets.component import replace_address
+from visformer.app.session.slots import Slot, hold
+from visformer.app.shell import head, side_bar
+from visformer.app.streamlit_private import logs, run_context
+from visformer.app.streamlit_private.other_sessions import address_of
+from visformer.app.widgets import component, controls, downloads, waiting
 from visformer.errors import N_, LinkError
 
 _SIDE_BAR = 232  # pixels: the picture needs the width more
+_IS_INSIDE = Slot("inside", False)  # admitted visitors stay admitted
+
+
+def begin_run() -> None:
+    """Begin a run, before anything is drawn. Where the server is full, the run ends here."""
+    logs.keep_typed_text_out()
+    ADMISSION.notice, ADMISSION.address_of = waiting.queue_notice, address_of
+    component.run_missed_acts()
+    address.begin()
+    if not _IS_INSIDE.get() and (problem := capacity.no_room()):
+        st.set_page_config(page_title="Visformer")
+        controls.show_error(problem)
+        st.stop()
+    _IS_INSIDE.set(True)
+    following.catch_up()
+    guessing.restore_page()
+    open_lesson.follow()
 
 
 @dataclass(frozen=True)
 class Screen:
     """The current page and its containers, which can be filled in any order."""
 
-    page: pages.Page
+    page: pages.StreamlitPage
     head: Any
     body: Any
 
@@ -33,8 +55,32 @@ class Screen:
         with self.body, controls.errors_shown():
             self.page.run()
             downloads.page(run.exports)
-        visit.settle(run)
+        address.settle(run)
         return run
+
+    def draw_head(self, run: Run) -> None:
+        """Draw the head above the page that this run shows."""
+        with self.head:
+            head.draw(run)
+
+    def draw_question(self, guess: Guess) -> None:
+        """Draw a question to the room in place of the page; what the page's widgets hold is restored with it."""
+        head.hold_sentence()
+        hold(boxes.MODEL, boxes.LANGUAGE)
+        is_presenter = bool(following.presented())
+        with self.body, controls.errors_shown():
+            (guessing.draw_for_presenter if is_presenter else guessing.draw_for_phone)(guess)
+            if is_presenter:
+                downloads.page(runs.current().exports)
+        with self.head:
+            head.notices()
+            if is_presenter:
+                head.sharing_line(runs.current())
+            else:
+                with st.container(key="ways"):
+                    head.language_switch()
+        if is_presenter:
+            side_bar.draw()
 
 
 def open_screen() -> Screen:
@@ -45,15 +91,15 @@ def open_screen() -> Screen:
     return Screen(page, st.container(key="page_head", gap="xsmall"), st.container(key="page_body"))
 
 
-def _navigate() -> pages.Page:
+def _navigate() -> pages.StreamlitPage:
     by_name = pages.all_pages()
-    name = typed_page()
+    name = run_context.typed_page()
     # For an unknown name Streamlit would open an English dialog: register a page of that name for one run.
     is_known = name.strip() in by_name
     stray = [] if is_known or "/" in name else [st.Page(lambda: None, title=name, url_path=name, visibility="hidden")]
     # Hidden, since Streamlit's own navigation writes to the browser's disk on every rerun.
     page = st.navigation([*by_name.values(), *stray], position="hidden")
-    wanted = pages.wanted_page(page.url_path)
+    wanted = pages.requested_page(page.url_path)
     if wanted not in by_name:
         if wanted != url_state.FIRST:
             written = f"/{wanted}" if stray else f"{url_state.PAGE}={wanted}"
@@ -61,7 +107,7 @@ def _navigate() -> pages.Page:
         wanted = ""
     if wanted != page.url_path:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again
-        st.switch_page(by_name[wanted], query_params=address.address(address.shortened(visit.coming())))
+        st.switch_page(by_name[wanted], query_params=address.to_query(address.shortened(address.upcoming())))
     return page
 
 
@@ -71,7 +117,20 @@ def update_address(run: Run) -> None:
     The links to a page may be older than the selection in the explorer, which is a fragment. After Back or Forward an
     entry may still have arrived that was on its way.
     """
-    if pages.IS_NEW.pop() or history.is_back_or_forward():
-        replace_address(pages.current_page(), address.of_run(run))
+    if pages.IS_NEW.pop() or run_context.is_back_or_forward():
+        component.replace_address(pages.current_page(), address.of_run(run))
     else:
         address.update(run)
+
+
+def send_words() -> None:
+    """Send the browser what it says by itself, when all else is drawn: Streamlit's own words, and of a lost server."""
+    _ = boxes.gettext()
+    boxes.drawn()
+    component.streamlit_words()
+    component.connection_notice(
+        _(
+            "The connection to the server is lost. You can still explore what you see, and your sentence is "
+            "kept; the page reconnects by itself as soon as the server answers."
+        )
+    )

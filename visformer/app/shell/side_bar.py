@@ -1,8 +1,12 @@
-"""The side bar: the guided lesson, the pages, and the model that the numbers come from, with where in it one is."""
+"""The side bar: the lessons, the pages, and the model that the numbers come from: which, its download, its sizes."""
 
+import secrets
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -11,21 +15,27 @@ from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.names import is_broken_name
 from visformer.app.lessons import lesson_menu
 from visformer.app.presentation import following
+from visformer.app.serving.checks import check_untrained
+from visformer.app.serving.model_downloads import Download, Phase, download_of, is_to_be_downloaded
 from visformer.app.serving.models import label, offered, require_allowed
-from visformer.app.serving.trainings.runs import RUNS
+from visformer.app.serving.trainings import RUNS
 from visformer.app.session import address, boxes
+from visformer.app.session.boxes import MODEL_BOX, gettext, model
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import all_pages, current_page
-from visformer.app.shell import model_download, timeline, untrained_sliders
-from visformer.app.widgets import component, here
-from visformer.errors import N_, VisformerError
+from visformer.app.session.slots import Slot
+from visformer.app.shell import timeline
+from visformer.app.widgets import component, locator
+from visformer.errors import N_, ConfigError, VisformerError
 from visformer.i18n import Gettext
-from visformer.model.untrained import is_untrained_name
+from visformer.model.positions import POSITIONS
+from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.pictures.registry.picture import SECTIONS
 from visformer.pictures.registry.picture import pages as registered
 from visformer.system import settings
+from visformer.system.limits import UNTRAINED, size
 
-_NAMED = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
+_KINDS = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
 _ABOUT = {
     TRANSLATOR: N_(
         "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its attention is "
@@ -45,7 +55,7 @@ _ABOUT = {
 
 def draw() -> None:
     """Draw the side bar; its links carry the state that all pages share."""
-    _, link = boxes.gettext(), address.address()
+    _, link = boxes.gettext(), address.to_query()
     with st.sidebar:
         with st.container(key="brand"):
             st.header("Visformer", anchor=False)
@@ -86,11 +96,11 @@ def _model_chooser() -> None:
         help=_("Every page looks inside this model, except the lab, Atlas and Learning, which have their own numbers."),
     )
     with st.container(gap=None):  # feeds take up no room
-        component.here_view()
-        here.tell("picture")
+        component.locator_view()
+        locator.send("picture")
     timeline.switch()
     if is_untrained_name(chosen):
-        untrained_sliders.settings()
+        _untrained_sliders()
     elif is_trained_name(chosen):
         with suppress(VisformerError):
             recipe = Recipe.named(chosen)
@@ -103,7 +113,7 @@ def _model_chooser() -> None:
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error
             require_allowed(chosen)
-            model_download.offer(chosen)
+            _offer_download(chosen)
 
 
 def _shown_name(_: Gettext, name: str) -> str:
@@ -120,4 +130,115 @@ def _shown_name(_: Gettext, name: str) -> str:
     if moment is not None:  # of the translator, say: its name is too long beside the step
         step = dict(enumerate(steps(model))).get(moment, moment)
         return _("{model} · step {step}").format(model=label(model), step=f"{step:,}")
-    return _(_NAMED[name]).format(name=name) if name in BUNDLED else label(name)
+    return _(_KINDS[name]).format(name=name) if name in BUNDLED else label(name)
+
+
+_VISITOR = Slot("visitor", "")
+_INTERVAL = 0.5  # seconds between updates of a running download
+
+
+def _offer_download(name: str) -> None:
+    """Draw the panel, unless the model is on this server already."""
+    if is_to_be_downloaded(name):
+        download = download_of(name)
+        st.fragment(_download_panel, run_every=_INTERVAL if download.is_busy else None)(
+            download, was_busy=download.is_busy
+        )
+
+
+def _download_panel(download: Download, *, was_busy: bool) -> None:
+    phase = download.phase
+    if phase is Phase.HERE or download.is_busy != was_busy:
+        if phase is Phase.HERE:
+            download_of.clear(download.name)
+        st.rerun()  # the whole page: for the model, or for a fragment that updates as often as it has to
+    from huggingface_hub import constants
+
+    _, visitor, hub = gettext(), _visitor_id(), plain(urlsplit(constants.ENDPOINT).netloc)
+    match phase:
+        case Phase.OFFERED:
+            st.caption(_("{size} from {hub}, to be kept here for everyone.").format(size=size(download.total), hub=hub))
+            st.button(_("Download"), on_click=download.start, args=(visitor,), type="primary", width="stretch")
+        case Phase.RUNNING:
+            progress = _("{done} of {total}").format(done=size(download.done), total=size(download.total))
+            st.progress(min(1.0, download.done / max(1, download.total)), text=progress)
+            if download.is_wanted_by(visitor):
+                st.button(_("Cancel"), on_click=download.cancel, args=(visitor,), width="stretch")
+            else:
+                st.caption(_("Another visitor is downloading it."))
+        case Phase.FAILED:  # the page shows the error: there is no room for it here
+            st.button(_("Try again"), on_click=download.ask_again, width="stretch")
+        case _:
+            st.caption(_("Asking {hub} for its size …").format(hub=hub))
+
+
+def _visitor_id() -> str:
+    """Return an id of this session: only sessions that started or joined a download can cancel it."""
+    _VISITOR.set(_VISITOR.get() or secrets.token_hex(8))
+    return _VISITOR.get()
+
+
+_WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_INNER_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)
+_NORMS = {"post": N_("post-norm"), "pre": N_("pre-norm")}
+_POSITIONS: Mapping[str, str] = {name: kind.label for name, kind in POSITIONS.items()}
+
+
+def _untrained_sliders() -> None:
+    """Draw the sliders and their summary. An invalid name, or too large a model, is left to the page to refuse."""
+    _ = gettext()
+    try:
+        shown = Untrained.named(model() or "")
+        check_untrained(shown)
+    except ConfigError:
+        shown = Untrained()
+    for name, value in asdict(shown).items():
+        _size_slot(name).set(value)
+    with st.popover(_("Size and seed"), width="stretch"):
+        left, right = st.columns(2)
+        with left:
+            _size_slider("d_model", _WIDTHS, label=_("Width: d_model"))
+            _size_slider("n_encoder_layers", label=_("Encoder layers"))
+            _size_slider("d_ff", _INNER_WIDTHS, label=_("Inner width: d_ff"))
+        with right:
+            heads = [n for n in range(1, UNTRAINED["n_heads"][1] + 1) if shown.d_model % n == 0]
+            _size_slider("n_heads", heads, label=_("Heads"))
+            _size_slider("n_decoder_layers", label=_("Decoder layers"))
+            st.number_input(_("Random seed"), *UNTRAINED["seed"], key=_size_slot("seed").key, on_change=_take_sizes)
+        _size_choice("norm", _NORMS, label=_("Layer normalisation"))
+        _size_choice("position", _POSITIONS, label=_("Positional encoding"))
+    summary = _(
+        "d_model {d_model}, {n_heads} heads, {n_encoder_layers} + {n_decoder_layers} layers, random weights: "
+        "what attention looks like before anything is learned."
+    )
+    st.caption(summary.format(**{name: plain(value) for name, value in asdict(shown).items()}))
+
+
+def _size_slider(name: str, steps: Sequence[int] = (), *, label: str) -> None:
+    """Draw a slider over these steps, or over all allowed values; a link may set a value between two steps."""
+    least, most = UNTRAINED[name]
+    options = sorted({*(steps or range(least, most + 1)), _size_slot(name).get()})
+    st.select_slider(label, options, key=_size_slot(name).key, on_change=_take_sizes)
+
+
+def _size_choice(name: str, options: Mapping[str, str], *, label: str) -> None:
+    _ = gettext()
+    st.segmented_control(
+        label,
+        list(options),
+        format_func=lambda value: _(options[value]),
+        key=_size_slot(name).key,
+        on_change=_take_sizes,
+        required=True,
+    )
+
+
+def _take_sizes() -> None:
+    """Choose the model that the sliders describe, with the most heads, up to the chosen number, that divide d_model."""
+    chosen = {name: _size_slot(name).get() for name in asdict(Untrained())}
+    chosen["n_heads"] = max(n for n in range(1, chosen["n_heads"] + 1) if chosen["d_model"] % n == 0)
+    MODEL_BOX.set(Untrained(**chosen).name)
+
+
+def _size_slot(name: str) -> Slot[Any]:
+    return Slot(f"untrained_{name}", None)

@@ -17,7 +17,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from visformer.system import limits
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 
 
 def keep_few_uploads() -> None:
@@ -29,7 +29,7 @@ def keep_few_uploads() -> None:
         files.remove_file(session_id, file.file_id)  # a browser may send it again, larger
         add(files, session_id, file)
         key, gone = (files, session_id, file.file_id), partial(remove, files, session_id, file.file_id)
-        KEPT.put(key, file.file_id, len(file.data), gone)
+        CACHE.put(key, file.file_id, len(file.data), gone)
         for file_id in [*files.file_storage[session_id]][: -limits.UPLOADS]:
             files.remove_file(session_id, file_id)
 
@@ -39,7 +39,7 @@ def keep_few_uploads() -> None:
         remove_all(files, session_id)
 
     manager.add_file, manager.remove_session_files = add_and_count, remove_session
-    manager.remove_file = lambda files, session_id, file_id: KEPT.drop((files, session_id, file_id))
+    manager.remove_file = lambda files, session_id, file_id: CACHE.drop((files, session_id, file_id))
 
 
 def keep_few_downloads() -> None:
@@ -58,12 +58,12 @@ def keep_few_downloads() -> None:
 
     def add_and_count(files: MemoryMediaFileStorage, *given: Any, **named: Any) -> Any:
         added = add(files, *given, **named)
-        KEPT.put((files, added), added, files._files_by_id[added].content_size, partial(delete, files, added))
+        CACHE.put((files, added), added, files._files_by_id[added].content_size, partial(delete, files, added))
         return added
 
     module._calculate_file_id = name
     storage.load_and_get_id = add_and_count
-    storage.delete_file = lambda files, added: KEPT.drop((files, added))
+    storage.delete_file = lambda files, added: CACHE.drop((files, added))
 
 
 _FETCHED = 10.0  # seconds that a browser has, at least, to fetch a generated file

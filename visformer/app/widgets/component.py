@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from visformer.app.session import boxes, visit
+from visformer.app.session import address, boxes
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private import history
+from visformer.app.streamlit_private import run_context
 from visformer.app.streamlit_private.words import ICONS, WORDS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.message import write_message
@@ -140,7 +140,7 @@ def _mount(
         st.rerun()
 
 
-def make_up() -> None:
+def run_missed_acts() -> None:
     """Do at the beginning of a run what a callback should have done: once they are drawn, boxes cannot be set."""
     for act in _MISSED.pop():
         act()
@@ -168,13 +168,13 @@ def attention_view(on_select: Callable[[Any], None]) -> None:
     )
 
 
-def attention_picture(trace: "Trace | None", *, ahead: bool = False, **look: Any) -> None:
+def attention_picture(trace: "Trace | None", *, ahead: bool = False, **style: Any) -> None:
     """Send every head of the Trace's attention. Hovering, clicks and switches are handled in the browser.
 
     Args:
         trace: what to draw; None: clear the explorer or, ahead of the page, leave it as it is.
         ahead: whether this is sent before the page that the explorer is on.
-        look: "start", "file" and "notes" of :func:`visformer.web.payload.pack`.
+        style: "start", "file" and "notes" of :func:`visformer.web.payload.pack`.
     """
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
@@ -182,7 +182,7 @@ def attention_picture(trace: "Trace | None", *, ahead: bool = False, **look: Any
         return
     from visformer.web.payload import pack
 
-    _FEED(data=pack(trace, **_language(), **look, to=CANVAS), key=name)
+    _FEED(data=pack(trace, **_language(), **style, to=CANVAS), key=name)
     time.sleep(_PAUSE)
 
 
@@ -205,8 +205,8 @@ def attention_effect(place: Mapping[str, Any], said: str) -> None:
     _FEED(data=write_message("effect", {**place, "said": said}, to=CANVAS), key=f"{CANVAS}_effect")
 
 
-def pair_picture(sides: "Sides", *, on_select: Callable[[Any], None], **look: Any) -> None:
-    """Draw two linked explorers; ``look``: "start" and "file" of :func:`visformer.web.pair.pack_pair`.
+def pair_picture(sides: "Sides", *, on_select: Callable[[Any], None], **style: Any) -> None:
+    """Draw two linked explorers; ``style``: "start" and "file" of :func:`visformer.web.pair.pack_pair`.
 
     ``on_select`` is called with the selection in A, as the browser sent it.
     """
@@ -220,7 +220,7 @@ def pair_picture(sides: "Sides", *, on_select: Callable[[Any], None], **look: An
     each = sent if isinstance(sent, Mapping) else {}
     wanted = [wanted_from({"wanted": each.get(name)}) for name in ("a", "b")]
     with st.container(gap=None):  # feeds take up no room
-        _FEED(data=pack_pair(sides, **_language(), **look, to=PAIR), key=f"{PAIR}_picture")
+        _FEED(data=pack_pair(sides, **_language(), **style, to=PAIR), key=f"{PAIR}_picture")
         for name, rest in zip("ab", pack_rests(sides, wanted=wanted, to=PAIR), strict=True):
             if rest is not None:
                 _FEED(data=rest, key=f"{PAIR}_weights_{name}")
@@ -238,16 +238,16 @@ def map_picture(
     place: Mapping[str, Any],
     on_select: Callable[[Any], None],
     on_zoom: Callable[[Any], None],
-    **look: Any,
+    **style: Any,
 ) -> None:
-    """Draw the whole model; ``look``: see :func:`visformer.web.map.pack_map`.
+    """Draw the whole model; ``style``: see :func:`visformer.web.map.pack_map`.
 
     Args:
         drawn: what to draw.
         place: what is zoomed in on, see :func:`visformer.web.map.pack_place`.
         on_select: called with the head that the visitor follows, as the browser sent it.
         on_zoom: called with the place at which the visitor's zoom rests, as the browser sent it.
-        look: the rest of the message.
+        style: the rest of the message.
     """
     from visformer.web.chunks import Focus
     from visformer.web.map import pack_map, pack_place
@@ -260,8 +260,12 @@ def map_picture(
 
     with st.container(gap=None):  # feeds take up no room
         # The place first: a model that arrives is drawn there.
-        _FEED(data=pack_place(**place, gettext=boxes.gettext(), opened=visit.OPENED.get(), to=MAP), key=f"{MAP}_place")
-        _FEED(data=pack_map(drawn.trace, focus=Focus(*drawn.head), **_language(), **look, to=MAP), key=f"{MAP}_picture")
+        _FEED(
+            data=pack_place(**place, gettext=boxes.gettext(), opened=address.OPENED.get(), to=MAP), key=f"{MAP}_place"
+        )
+        _FEED(
+            data=pack_map(drawn.trace, focus=Focus(*drawn.head), **_language(), **style, to=MAP), key=f"{MAP}_picture"
+        )
         _MAP(data=MAP.encode(), key=f"picture_{MAP}", on_selection_change=selected, on_zoom_change=zoomed)
 
 
@@ -286,11 +290,11 @@ def learning_view(*, on_act: Callable[[Mapping[str, Any]], None], on_missing: Ca
     _LEARNING(data=LEARNING.encode(), key=f"picture_{LEARNING}", on_act_change=acted, on_have_change=missed)
 
 
-def learning_moments(trainings: Sequence[Any], **look: Any) -> None:
+def learning_moments(trainings: Sequence[Any], **style: Any) -> None:
     """Send the moments of a training that are new; arguments: see :func:`visformer.web.learning.pack_learning`."""
     from visformer.web.learning import pack_learning
 
-    _FEED(data=pack_learning(trainings, **look, **_language(), to=LEARNING), key=f"{LEARNING}_picture")
+    _FEED(data=pack_learning(trainings, **style, **_language(), to=LEARNING), key=f"{LEARNING}_picture")
 
 
 def connection_notice(words: str) -> None:
@@ -346,7 +350,7 @@ def href(page: str, query: Mapping[str, str]) -> str:
 
 def replace_address(page: str, query: Mapping[str, str], *, key: str = "address") -> None:
     """Give the entry of the browser's history that this run shows this query, unless the visitor has left it since."""
-    _ADDRESS(data=json.dumps({"known": history.entry(), "link": href(page, query)}).encode(), key=key)
+    _ADDRESS(data=json.dumps({"known": run_context.history_entry(), "link": href(page, query)}).encode(), key=key)
 
 
 def presentation(
@@ -401,13 +405,13 @@ def lesson_bar(shown: Mapping[str, Any], *, on_open: Callable[[int], None], on_l
         _mount(_LESSON_BAR, _LESSON, acts)
 
 
-def here_view() -> None:
-    """Mount the small drawing of the model, empty until :func:`here_picture`."""
+def locator_view() -> None:
+    """Mount the small drawing of the model, empty until :func:`locator_picture`."""
     _LOCATOR(data=_HERE.encode(), key=_HERE)
 
 
-def here_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:
-    """Send the small drawing of the model; ``shown``: see :mod:`visformer.app.widgets.here`; None: there is none.
+def locator_picture(shown: Mapping[str, Any] | None, *, key: str) -> None:
+    """Send the small drawing of the model; ``shown``: see :mod:`visformer.app.widgets.locator`; None: there is none.
 
     ``key``: of the sender; the last one counts.
     """
@@ -437,7 +441,7 @@ def panels(
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        look: dict[str, Any] = {"share": share, "stages": stages, "told": told, "opened": visit.OPENED.get()}
-        picture = pack_panels(shown, **_language(), **look, to=key)
+        style: dict[str, Any] = {"share": share, "stages": stages, "told": told, "opened": address.OPENED.get()}
+        picture = pack_panels(shown, **_language(), **style, to=key)
         _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

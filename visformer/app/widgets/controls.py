@@ -15,10 +15,10 @@ from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing
 from visformer.app.serving.models import MODEL, label, named, offered
 from visformer.app.serving.workbench import Workbench, workbench_of
-from visformer.app.session import boxes, measured, presentation_steps, run, selection, visit
+from visformer.app.session import address, boxes, measured, presentation_steps, run, selection
 from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, current_page
-from visformer.app.session.run import Request
+from visformer.app.session.run import TraceRequest
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import downloads, formula_box, url_widgets
@@ -73,7 +73,7 @@ def prefetch() -> "Future[Trace] | None":
     record = _RECORDED.get()
     with suppress(VisformerError):  # the page will show the error
         if record is not None and (used := bench()).is_loaded:
-            request = Request(boxes.source(), boxes.target(), boxes.model(), record)
+            request = TraceRequest(boxes.source(), boxes.target(), boxes.model(), record)
             return used.expect(request.source, request.target, _recordable(used, request))
     return None
 
@@ -100,7 +100,7 @@ def send_explorer(trace: "Trace | None", *, ahead: bool = False) -> None:
     if trace is None:
         attention_picture(None, ahead=ahead)
         return
-    start = {**selection.start(trace).start(), "opened": visit.OPENED.get()}
+    start = {**selection.start(trace).start(), "opened": address.OPENED.get()}
     attention_picture(trace, start=start, file=downloads.file_name(""), notes=measured.notes(), ahead=ahead)
 
 
@@ -113,7 +113,7 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
         record: globs of the tensors that the page shows; those that the model lacks are ignored.
     """
     this_run = run.current()
-    this_run.request = Request(boxes.source(), boxes.target(), boxes.model(), tuple(record))
+    this_run.request = TraceRequest(boxes.source(), boxes.target(), boxes.model(), tuple(record))
     try:
         this_run.trace, this_run.problem = _trace_for(this_run.request, this_run.ahead), None
     except VisformerError as error:
@@ -121,7 +121,7 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
     return this_run.trace
 
 
-def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
+def _trace_for(request: TraceRequest, ahead: "Trace | None") -> "Trace":
     """Return the Trace for a request; ``ahead``: the one whose picture is already drawn."""
     _, used_bench = boxes.gettext(), workbench_of(request.model)
     must_load = not used_bench.is_loaded and not used_bench.holds(request.source, request.target, request.record)
@@ -132,7 +132,7 @@ def _trace_for(request: Request, ahead: "Trace | None") -> "Trace":
         return used_bench.trace(request.source, request.target, record=_recordable(used_bench, request))
 
 
-def _recordable(used_bench: Workbench, request: Request) -> tuple[str, ...]:
+def _recordable(used_bench: Workbench, request: TraceRequest) -> tuple[str, ...]:
     """Return the globs of a request for which the model has tensors.
 
     Every model has patterns, and the example is there before the model: the first picture need not wait for it.
@@ -250,7 +250,7 @@ def _read(
         return used.trace(text, target, record=record, edits=edits)
 
 
-def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **look: Any) -> None:
+def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = True, **style: Any) -> None:
     """Draw panels, curves or bars in the visitor's language, to be exported with the page.
 
     Args:
@@ -258,12 +258,12 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
         key: the picture's key.
         on_click: see :func:`visformer.app.widgets.component.panels`.
         export: False for a picture that serves as a control.
-        look: how panels are drawn, "share", "stages" and "told" of :func:`visformer.app.widgets.component.panels`.
+        style: how panels are drawn, "share", "stages" and "told" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
         _chart(shown, key)
     else:
-        panels(shown, key=key, on_click=on_click, **look)
+        panels(shown, key=key, on_click=on_click, **style)
     if export:
         run.current().exports.append((shown, key))
 

@@ -24,7 +24,7 @@ from visformer.export.drawables import Kind, Options, drawable_of
 from visformer.export.formats import FORMATS, Content, file_of
 from visformer.pictures.registry.picture import Picture, pages
 from visformer.system import limits
-from visformer.system.kept import KEPT
+from visformer.system.cache import CACHE
 from visformer.web.selection import VIEWS
 
 if TYPE_CHECKING:  # numpy
@@ -159,7 +159,7 @@ def made(make: Callable[[], bytes], *, key: Hashable, place: str, models: Iterab
         work = partial(LONG_WORK.run, make, models=models)
         try:
             file = ADMISSION.run((session, key), work, on_wait=on_wait, session=session, kind="long")
-            KEPT.make_room(len(file))
+            CACHE.make_room(len(file))
             return file
         except VisformerError as error:
             problems.append(error)

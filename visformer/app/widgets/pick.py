@@ -95,5 +95,5 @@ def link_inside(trace: Trace, selected: Selection) -> None:
         st.page_link(
             page_named("head"),
             label=label.format(layer=selected.layer + 1, head=selected.head + 1),
-            query_params=address.address(),
+            query_params=address.to_query(),
         )

@@ -28,7 +28,7 @@ _WRONG: Slot[VisformerError | None] = Slot("sentence_file_problem", None)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSentences:
     """The list that a visitor chose; ``first``: how many of the bundled one."""
 
     is_own: bool
@@ -64,11 +64,11 @@ def _check(line: int, source: str, target: str | None = None) -> None:
         raise TextError(N_("Line {line} is a single token: there is nothing to predict."), line=line)
 
 
-def choose(page: str) -> Chosen:
+def choose(page: str) -> ChosenSentences:
     """Draw the choice of a list, in the current container, and below it the box for one's own."""
     setting = url_widgets.nothing()
     is_own = url_widgets.draw(LIST, setting, page) == "own"
-    return Chosen(is_own, _ALL if is_own else url_widgets.draw(FIRST, setting, page, width=180))
+    return ChosenSentences(is_own, _ALL if is_own else url_widgets.draw(FIRST, setting, page, width=180))
 
 
 def box() -> None:

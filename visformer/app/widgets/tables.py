@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from visformer.app.session import run
-from visformer.app.session.run import Table
+from visformer.app.session.run import PresentedTable
 from visformer.export.marks import width_of
 
 if TYPE_CHECKING:
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 _SIZE, _BESIDE = 14, 20  # pixels: of Streamlit's text, and beside it in a cell
 
 
-def draw(table: "pd.DataFrame", *, title: str, **look: Any) -> None:
+def draw(table: "pd.DataFrame", *, title: str, **style: Any) -> None:
     """Draw a table without its index.
 
     Args:
         table: named columns; floats are shown to four decimals.
         title: in the visitor's language. Only a presentation adds it: the page has it above the table.
-        look: further arguments of Streamlit's dataframe.
+        style: further arguments of Streamlit's dataframe.
     """
     columns: dict[str, Any] = {
         name: st.column_config.NumberColumn(format="%.4f") for name in table.select_dtypes("float")
     }
     for name in table.select_dtypes(["object", "string"]):
         columns[name] = st.column_config.TextColumn(width=width_for([name, *map(str, table[name])]))
-    st.dataframe(table, hide_index=True, column_config=columns, **look)
+    st.dataframe(table, hide_index=True, column_config=columns, **style)
     present(title, table.itertuples(index=False), columns=[*table])
 
 
@@ -41,4 +41,4 @@ def width_for(texts: Iterable[str]) -> int:
 def present(title: str, rows: Iterable[Iterable[object]], *, columns: Sequence[str] = ()) -> None:
     """Let a presentation draw a table that the page draws otherwise."""
     texts = tuple(tuple(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
-    run.current().tables.append(Table(title, tuple(columns), texts))
+    run.current().tables.append(PresentedTable(title, tuple(columns), texts))

@@ -43,7 +43,7 @@ def elsewhere() -> None:
     """Link to the page that shows any model."""
     _ = boxes.gettext()
     label = _("See what each of its heads attends to")
-    st.page_link(page_named("attention"), label=label, query_params=address.address())
+    st.page_link(page_named("attention"), label=label, query_params=address.to_query())
 
 
 def kind_of(trace: Trace) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from visformer.app.session import address, boxes, visit
+from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
@@ -23,7 +23,7 @@ def nothing() -> Setting:
     return Setting(Source())
 
 
-def draw(option: Option, setting: Setting, page: str, *, place: Any = st, default: Any = _UNSET, **look: Any) -> Any:
+def draw(option: Option, setting: Setting, page: str, *, place: Any = st, default: Any = _UNSET, **style: Any) -> Any:
     """Draw an option's widget, store its value in the setting, and return it.
 
     Args:
@@ -32,7 +32,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         page: the page in the option's name in the address.
         place: the container.
         default: overrides the option's own default.
-        look: further arguments of Streamlit's widget.
+        style: further arguments of Streamlit's widget.
 
     Raises:
         LinkError: more are selected than a page shows.
@@ -55,8 +55,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
             arguments[_INITIAL.get(widget, "value")] = initial
         boxes.keep_choice(key)
         _ = boxes.gettext()
-        look.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
-        value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **look)
+        style.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
+        value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **style)
         if isinstance(option, Choice) and value not in arguments["options"]:  # a label of the options before these
             value = first
         value = value - shift if shift else value
@@ -102,8 +102,8 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
                 value: _(label) if isinstance(label, Message) else quoted(label) for value, label in labels.items()
             }
             # Directly in a column, a switch would otherwise be cut off where it is too wide.
-            look = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
-            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **look}, 0
+            style = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
+            return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **style}, 0
         case Text(among=None):
             return "text_input", {}, 0
         case Text(among=among):
@@ -115,7 +115,7 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
 
 def _is_set(option: Option, setting: Setting, name: str, slot: Slot[Any], first: Any, shift: int) -> bool:
     """Apply a link's value, if any; return whether the widget has a value, and so must get no initial one."""
-    visit.take(
+    address.take(
         name,
         lambda text: slot.set(_shifted(option.read(text, setting), shift)),
         go_back=lambda: slot.set(_shifted(first, shift)),

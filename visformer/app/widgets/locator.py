@@ -40,12 +40,12 @@ _WORDS = {
 _PLACE = {"stack", "layer", "head", "query", "key", "heads"}
 
 
-def tell(key: str) -> None:
+def send(key: str) -> None:
     """Send the drawing to the side bar; ``key``: of the sender, since a fragment cannot write there itself."""
-    component.here_picture(_shown(), key=key)
+    component.locator_picture(_message(), key=key)
 
 
-def _shown() -> dict[str, Any] | None:
+def _message() -> dict[str, Any] | None:
     """Return the message; None: the architecture is not known, and nothing is drawn rather than something false."""
     _, blocks, page = boxes.gettext(), _blocks(), pages()[current_page()]
     if blocks is None:
@@ -58,7 +58,7 @@ def _shown() -> dict[str, Any] | None:
         "stacks": stacks,
         "adds": position is not None and position.adds,
         "logits": blocks.logits,
-        "here": {"where": _where(page), **_place(page, [*stacks])},
+        "here": {"where": _part_of_model(page), **_place(page, [*stacks])},
         "links": _links([*stacks]),
         "words": {name: _(text) for name, text in _WORDS.items()},
         "lang": boxes.language(),
@@ -81,7 +81,7 @@ def _chosen() -> Selection:
     return chosen.within(trace) if trace is not None and has_patterns else chosen
 
 
-def _where(page: Page) -> str | None:
+def _part_of_model(page: Page) -> str | None:
     """Return the part of the model that the page's view shows."""
     view = current_view()
     return (view and view.where) or page.where
@@ -121,7 +121,7 @@ def _links(stacks: list[str]) -> dict[str, list[str]]:
             first[page.where] = page, next((view for view in page.views if view.where is None), None)
     state, chosen = replace(address.common(), lesson="", step=""), _chosen()
     common = {url_state.VERSION_NAME: str(url_state.VERSION)}
-    common |= {name: text for name, text in address.address(state).items() if name not in _PLACE}
+    common |= {name: text for name, text in address.to_query(state).items() if name not in _PLACE}
     place = {"stack": short_name(chosen.stack), "head": str(chosen.head + 1), "layer": str(chosen.layer + 1)}
 
     def link(where: str, own: Mapping[str, str]) -> list[str]:

@@ -23,7 +23,7 @@ class _Item:
     users: int = 0
 
 
-class Kept:
+class Cache:
     """A cache of what can be made again; the least recently used item that is not in use makes room."""
 
     def __init__(self, most: Callable[[], int]) -> None:
@@ -110,5 +110,5 @@ class Kept:
                 item.users -= 1
 
 
-KEPT = Kept(settings.MEMORY)
+CACHE = Cache(settings.MEMORY)
 """Models besides the first one, uploads and generated files, of this process and its process for long computations."""

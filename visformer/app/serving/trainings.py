@@ -21,13 +21,13 @@ from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from visformer.adapters.learning.recipe import Recipe, Snapshot, TrainingInfo
+from visformer.app.serving import training_process
 from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.trainings import process
 from visformer.app.serving.workers import Workers
 from visformer.errors import N_, BusyError, VisformerError
 from visformer.system import limits
 
-State = Literal["waiting", "playing", "paused", "over", "failed"]
+RunState = Literal["waiting", "playing", "paused", "over", "failed"]
 
 SPEEDS = (20, 60, 0)
 """Steps a second that a run can be slowed down to; 0: as fast as it can."""
@@ -48,7 +48,7 @@ _NUMBERS = itertools.count(1)
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A run; its threads and those that draw it share it without a lock: lists only grow, and values are replaced.
 
     Args:
@@ -72,7 +72,7 @@ class Run:
     watchers: int = 1
     sights: tuple[TrainingInfo, ...] = ()
     moments: tuple[list[Snapshot], ...] = ()
-    state: State = "waiting"
+    state: RunState = "waiting"
     speed: int = 0
     problem: VisformerError | None = None
     weights: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -91,13 +91,13 @@ class Run:
         return self.state in ("waiting", "playing")
 
 
-class Runs:
+class TrainingRuns:
     """The runs of this process, by who watches them."""
 
     def __init__(self, start: Callable[[], Workers]) -> None:
         """Have none; ``start`` starts the process that trains."""
         self._start = start
-        self._runs: OrderedDict[str, Run] = OrderedDict()  # used longest ago first
+        self._runs: OrderedDict[str, TrainingRun] = OrderedDict()  # used longest ago first
         self._process: Future[Workers] | None = None
         self._lock = threading.Lock()
         self._starting = ThreadPoolExecutor(1, "trainings")
@@ -114,7 +114,7 @@ class Runs:
         started = self._process
         return started.result().pids if started is not None and started.done() and not started.exception() else ()
 
-    def of(self, owner: str, recipes: Sequence[Recipe]) -> Run | None:
+    def of(self, owner: str, recipes: Sequence[Recipe]) -> TrainingRun | None:
         """Return the run of a room or a visitor, if it is of these recipes; it counts as watched."""
         with self._lock:
             run = self._runs.get(owner)
@@ -124,7 +124,7 @@ class Runs:
             run.watched = time.monotonic()
             return run
 
-    def last(self, owner: str) -> Run | None:
+    def last(self, owner: str) -> TrainingRun | None:
         """Return the run of a room or a visitor, whatever it trains; None: it has none."""
         with self._lock:
             return self._runs.get(owner)
@@ -160,8 +160,8 @@ class Runs:
         address: str = "",
         watchers: int = 1,
         speed: int = 0,
-    ) -> Run:
-        """Start a run in place of the owner's last one; arguments: see :class:`Run`.
+    ) -> TrainingRun:
+        """Start a run in place of the owner's last one; arguments: see :class:`TrainingRun`.
 
         Raises:
             BusyError: as many runs as there may be are being trained, and none of them has to make room.
@@ -171,7 +171,7 @@ class Runs:
             before = self._runs.pop(owner, None)
             if before is not None:
                 self._end(before)
-            run = Run(f"run{next(_NUMBERS)}", tuple(recipes), session, address, watchers, speed=speed)
+            run = TrainingRun(f"run{next(_NUMBERS)}", tuple(recipes), session, address, watchers, speed=speed)
             self._make_room(run)
             self._runs[owner] = run
             idle = [name for name, each in self._runs.items() if not each.is_active]
@@ -180,7 +180,7 @@ class Runs:
         threading.Thread(target=self._drive, args=(run,), name=run.name, daemon=True).start()
         return run
 
-    def play(self, run: Run) -> None:
+    def play(self, run: TrainingRun) -> None:
         """Go on with a run that is paused.
 
         Raises:
@@ -192,7 +192,7 @@ class Runs:
                 run.state, run.problem = "playing", None
                 run.has_turned.set()
 
-    def _make_room(self, new: Run) -> None:
+    def _make_room(self, new: TrainingRun) -> None:
         """Pause a run if need be: the one that fewest watch, then of whoever has most, then used longest ago."""
         active = [run for run in self._runs.values() if run.is_active]
         if len(active) < limits.TRAININGS:
@@ -207,12 +207,12 @@ class Runs:
         paused.problem = BusyError(N_("This training has made room for another one: go on with it in a few seconds."))
         paused.state = "paused"
 
-    def pause(self, run: Run) -> None:
+    def pause(self, run: TrainingRun) -> None:
         """Pause a run."""
         if run.state == "playing":
             run.state = "paused"
 
-    def step(self, run: Run) -> None:
+    def step(self, run: TrainingRun) -> None:
         """Take one step, and pause."""
         self.pause(run)
         if run.state == "paused":
@@ -229,14 +229,14 @@ class Runs:
                             return found[i]
         return None
 
-    def _end(self, run: Run) -> None:
+    def _end(self, run: TrainingRun) -> None:
         run.state = "over"
         run.has_turned.set()
 
-    def _drive(self, run: Run) -> None:
+    def _drive(self, run: TrainingRun) -> None:
         """Train a run until it is over; in a thread of its own."""
         try:
-            sights, first = self._call(run, process.begin, run.name, run.recipes)
+            sights, first = self._call(run, training_process.begin, run.name, run.recipes)
             run.sights, run.moments = tuple(sights), tuple(first)
             if run.state == "waiting":
                 run.state = "playing"
@@ -250,12 +250,12 @@ class Runs:
             run.problem, run.state = VisformerError(said, kind=type(problem).__name__), "failed"
         finally:
             with suppress(VisformerError, RuntimeError):  # its process was killed, or the server stops
-                self._call(run, process.forget, run.name)
+                self._call(run, training_process.forget, run.name)
 
-    def _take_steps(self, run: Run) -> None:
+    def _take_steps(self, run: TrainingRun) -> None:
         if run.state == "paused" and not run.wanted:
             if run.step not in run.weights:
-                run.weights = {run.step: self._call(run, process.weights, run.name)}
+                run.weights = {run.step: self._call(run, training_process.weights, run.name)}
             run.has_turned.wait()
             run.has_turned.clear()
             return
@@ -266,19 +266,19 @@ class Runs:
         steps = run.wanted or (round(run.speed * _PACED) if run.speed else 10**6)
         run.wanted = 0
         try:
-            found = self._call(run, process.advance, run.name, _SLICE, steps)
+            found = self._call(run, training_process.advance, run.name, _SLICE, steps)
         except BusyError:  # the visitor has as many computations waiting as one may have
             time.sleep(_SLICE)
             return
         for seen, more in zip(run.moments, found, strict=True):
             seen.extend(more)
         if run.step >= run.recipes[0].about.steps:
-            run.weights = {run.step: self._call(run, process.weights, run.name)}
+            run.weights = {run.step: self._call(run, training_process.weights, run.name)}
             run.state = "over"
         elif run.speed and run.state == "playing":
             time.sleep(max(0.0, steps / run.speed - (time.monotonic() - begun)))
 
-    def _call(self, run: Run, what: Callable[_P, _R], *given: _P.args, **named: _P.kwargs) -> _R:
+    def _call(self, run: TrainingRun, what: Callable[_P, _R], *given: _P.args, **named: _P.kwargs) -> _R:
         """Call a function in the process when it is this run's turn."""
         assert self._process is not None
         work = partial(self._process.result().call, what, *given, **named)
@@ -286,5 +286,5 @@ class Runs:
         return ADMISSION.run(object(), work, on_wait=lambda _: None, session=run.session, kind="training")
 
 
-RUNS = Runs(partial(Workers, process.prepare, nice=19))
+RUNS = TrainingRuns(partial(Workers, training_process.prepare, nice=19))
 """The only ones in this process."""

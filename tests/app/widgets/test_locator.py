@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from tests.app.support import here, texts
 from tests.support import tiny_translator
 from visformer.app.session import url_state
-from visformer.app.widgets import here as drawn
+from visformer.app.widgets import locator as drawn
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 
@@ -89,4 +89,4 @@ def test_an_unknown_architecture_is_not_drawn(monkeypatch):
         (None, False),
     ):
         monkeypatch.setattr(drawn, "_blocks", lambda blocks=blocks: blocks)
-        assert bool(drawn._shown()) == shown
+        assert bool(drawn._message()) == shown

@@ -1,1 +1,0 @@
-"""ASGI middleware that every request and message passes before it reaches Streamlit."""

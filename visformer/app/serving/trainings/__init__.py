@@ -1,1 +1,0 @@
-"""Trainings that are watched: one process trains, all who watch read its moments from memory."""
