@@ -402,7 +402,7 @@ def test_the_table_of_sublayers_has_effects_between_tokens_and_parameters(trace,
     changed[0, 0] += 1
     attend, mask = getattr(model.module, stack).layers[0].self_attn, causal_mask(x.shape[1])
     with torch.inference_mode():
-        before, after = (attend(y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
+        before, after = (attend(y, y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
     assert parts["self-attention"].moved == pytest.approx((after - before)[0, 1:].abs().max().item(), rel=1e-3)
     assert all(parts[name].moved == 0 for name in others)
     for name in attention:
