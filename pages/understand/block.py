@@ -1,5 +1,6 @@
 """Through the block: the residual stream, what each sublayer adds to it, and where tokens exchange information."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 import pandas as pd
@@ -76,11 +77,11 @@ if trace is not None:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 url_widgets.draw(AT, setting, "block", width=200)
                 setting["part"] = controls.view(_("Sublayer"), parts, key=f"block_part_{stack}")
-        look: dict[str, list[Stage]] = {}
+        stages: Sequence[Stage] = ()
         if view is INSIDE:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 url_widgets.draw(AT, setting, "block", width=200)
                 url_widgets.draw(TOKEN, setting, "block", width=200)
-            look["stages"] = block.inside_stages(setting.trace, stack, setting["layer"], setting["token"], _)
+            stages = block.inside_stages(setting.trace, stack, setting["layer"], setting["token"], _)
         with left if view is ZEROS else nullcontext():  # a few rows, which have room beside the formula
-            controls.draw(view.draw(setting), key=f"block_{view.view}", **look)
+            controls.draw(view.draw(setting), key=f"block_{view.view}", stages=stages)

@@ -169,7 +169,10 @@ class _Network:
         reads_norm = norm in trace and not is_normed(trace, f"{stack}.{layer}", "ffn")
         x = trace[norm if reads_norm else next(name for name in inputs if name in trace)].value[token]
         hidden, out = trace[f"{path}.hidden"].value[token], trace[f"{path}.out"].value[token]
-        w_1, b_1, w_2 = (p and p.value for p in (trace.params.get(f"{path}.{name}") for name in ("w_1", "b_1", "w_2")))
+        w_1, b_1, w_2 = (
+            None if p is None else p.value
+            for p in (trace.params.get(f"{path}.{name}") for name in ("w_1", "b_1", "w_2"))
+        )
         n_strong = min(_STRONGEST, max(1, int(np.count_nonzero(hidden))))
         top = np.argsort(-np.abs(hidden), kind="stable")[:n_strong]
         units = Labels(tuple(map(str, top)), N_("unit"))
@@ -179,7 +182,7 @@ class _Network:
         before = None if w_1 is None else x @ w_1 + (0.0 if b_1 is None else b_1)  # (d_ff,)
         if before is not None and not np.allclose(np.maximum(before, 0), hidden, atol=1e-4):
             before = None  # another activation, or a gate
-        made = {N_("value"): hidden}
+        made: dict[str, Rows] = {N_("value"): hidden}
         if before is not None:
             bias = np.zeros_like(before) if b_1 is None else b_1
             made = {"x · W_1": before - bias, "+ b_1": bias, "=": before, "ReLU": hidden}
@@ -200,7 +203,7 @@ class _Network:
             before=None if before is None else _grid("before", "x · W_1 + b_1", before),
             after=replace(_grid("after", activated, hidden), symbol="pattern"),
             strongest=of_units("strongest", N_("the strongest units"), table, Labels(tuple(made)), symbol="pattern"),
-            w_1=None if before is None else of_units("w_1", titled, w_1[:, top].T, below, before="×"),
+            w_1=None if w_1 is None or before is None else of_units("w_1", titled, w_1[:, top].T, below, before="×"),
             shares=None
             if shares is None
             else of_units("shares", N_("what each adds: its value · its row of W_2"), shares, along),

@@ -176,14 +176,18 @@ class _Projection:
             note=f"({along.shape[-1]}, {len(width)})",
         )
         offset = trace.params.get(f"{path}.b_{what}")
-        bias = offset and Panel(
-            name=f"b_{what}",
-            symbol=what,
-            title=f"b_{letter}",
-            values=offset.value[None, part],
-            rows=Labels(("",)),
-            columns=replace(width, written=False),
-            before="+",
+        bias = (
+            None
+            if offset is None
+            else Panel(
+                name=f"b_{what}",
+                symbol=what,
+                title=f"b_{letter}",
+                values=offset.value[None, part],
+                rows=Labels(("",)),
+                columns=replace(width, written=False),
+                before="+",
+            )
         )
         made = along @ weight.values + (0 if bias is None else bias.values)
         exact = np.allclose(made, plain.values, rtol=1e-3, atol=1e-3)
