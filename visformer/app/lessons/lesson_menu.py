@@ -15,7 +15,7 @@ from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import remarks, slots, url_state
 from visformer.app.session.boxes import gettext, language
-from visformer.app.session.page import LESSON
+from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import downloads
 from visformer.app.widgets.component import links
@@ -51,15 +51,14 @@ def entry() -> None:
     if first not in SHIPPED and not is_open:
         with suppress(VisformerError):  # the button says what is wrong with it
             st.text(lesson_of(first).title_in(language()))  # never markdown: a visitor may have written it
-    _way_in(url_state.SHORT, key="lesson_start_short", type="tertiary")
+    if is_open or current_page():  # the first page, whose name is "", invites to it itself
+        _way_in(url_state.SHORT, key="lesson_start_short", type="tertiary")
     _link_buttons(name, step)
 
 
 def invitation() -> None:
     """Draw the way into the short lesson on the first page: on a phone, the side bar is closed."""
-    if not LESSON.get().is_open:
-        label, icon = gettext()(SHIPPED[url_state.SHORT]), ":material/school:"
-        st.button(label, key=_INVITATION, type="tertiary", icon=icon, on_click=start, args=(url_state.SHORT,))
+    _way_in(url_state.SHORT, key=_INVITATION, type="tertiary", icon=":material/school:")
 
 
 def _way_in(lesson: str, *, key: str, **style: Any) -> None:
