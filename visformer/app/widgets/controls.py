@@ -258,7 +258,7 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
         key: the picture's key.
         on_click: see :func:`visformer.app.widgets.component.panels`.
         export: False for a picture that serves as a control.
-        style: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
+        style: how panels are drawn, "share", "stages" and "told" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
         _chart(shown, key)

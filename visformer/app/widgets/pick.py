@@ -9,14 +9,14 @@ from visformer.app.session import address, boxes, selection
 from visformer.app.session.page import IS_NEW, page_named
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
+from visformer.pictures.head import telling_query
 from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, Place
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.web.selection import Selection
 
-_QUERY = 1  # the default
-_WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
+_WITHIN = (LAYER, HEAD, replace(QUERY, default=telling_query))
 
 
 def selected(setting: Setting, picture: Picture) -> None:
@@ -26,7 +26,8 @@ def selected(setting: Setting, picture: Picture) -> None:
     before = selection.selection(setting.patterns, absent=_undrawn(options)).query
     place(setting, page="head", options=options)
     selected = {option.name: setting[option.name] for option in (STACK, *options)}
-    if selected.get("query") == _QUERY and before is None:  # the default locks no row in the explorer
+    is_default = "query" in selected and selected["query"] == telling_query(setting)
+    if is_default and before is None:  # it locks no row in the explorer
         selected["query"] = None
     selection.keep_place(**selected)
 

@@ -16,7 +16,7 @@ from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS, ranges, shape_of, short_name
 
 if TYPE_CHECKING:  # numpy
-    from visformer.trace import TracedTensor
+    from visformer.trace import Trace, TracedTensor
 
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -342,6 +342,13 @@ def _tokens(setting: Setting) -> tuple[str, ...]:
     return setting.patterns.tokens[setting.side]
 
 
+def longest_word(trace: "Trace", side: str, strengths: Sequence[float] = ()) -> int:
+    """Return the longest word, which carries content in any language; of equally long ones the strongest or first."""
+    words, special = trace.tokens[side], trace.special[side]
+    strengths = strengths or (0.0,) * len(words)
+    return max(range(len(words)), key=lambda i: (not special[i], len(words[i].strip()), strengths[i]))
+
+
 def _token_places(setting: Setting) -> range:
     return range(len(_tokens(setting)))
 
@@ -363,6 +370,11 @@ HEAD = Place(
 QUERY = Place(
     name="query", label=N_("Query"), help="The query token, from 1.", among=_token_places, tokens=_tokens,
     per=lambda setting: len(_tokens(setting)),
+)  # fmt: skip
+TOKEN = Place(
+    name="token", label=N_("Token"), help="From 1; by default the longest.", among=_token_places, tokens=_tokens,
+    default=lambda setting: longest_word(setting.patterns, setting.side),
+    per=lambda setting: f"{setting.side}{len(_tokens(setting))}",
 )  # fmt: skip
 SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))
 """The same as the explorer's: links have them under the explorer's names."""
