@@ -1,14 +1,16 @@
 """The guided lesson, in the app and as a file without a network."""
 
 import re
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.app.lessons.test_lesson_file import told
 from tests.browser.slow import DELAY_MESSAGES
 from tests.browser.stage import present
-from tests.browser.support import address_of, layout_of, state_of, wait_for_panels, wait_until_done
+from tests.browser.support import address_of, layout_of, wait_for_panels, wait_until_done
 from tests.waiting import until
 from visformer.app.lessons import lesson_file
 from visformer.app.session import url_state
@@ -41,30 +43,50 @@ def controls(page):
     return [page.locator(f".vf-lesson-bar .vf-{name}").bounding_box() for name in ("back", "on", "again", "leave")]
 
 
+NAMED = {
+    "": ".st-key-page_body canvas",
+    "embedding": ".st-key-page_body .vf-matrix, [data-testid=stDataFrame]",
+    "attention": ".vf-large",
+    "decoding": ".st-key-picture_decoding_sure .vf-matrix, .st-key-picture_decoding_bars",
+}
+"""By page, the pictures that the steps' texts speak of; on every other page all matrices."""
+
+
 @pytest.mark.full
-def test_every_step_in_the_app_has_its_text_in_the_window_and_its_selection(open_app):
-    page = open_app(width=1280, height=720)
-    page.get_by_role("button", name="Guided lesson").click()
-    panel = page.locator(".st-key-lesson")
-    for number, step in enumerate(LESSON.steps, 1):
-        for name in ("title", "say", "try"):
-            expect(panel.get_by_text(step.text(name, "en"), exact=True)).to_be_in_viewport(ratio=1)
-        if not step.state.page:
-            selection = step.state.selection
-            root = page.locator(f".vf-root[data-stack='{selection.stack}'][data-layer='{selection.layer}']")
-            expect(root.and_(page.locator(f"[data-head='{selection.head}']"))).to_have_count(1)
-            if selection.query is not None:
-                cell = (state_of(page)["query"], state_of(page)["key"])
-                assert cell == (str(selection.query), str(selection.key))
-        elif step.state.page in ("embedding", "head", "masks", "block"):
-            wait_for_panels(page)
-        wait_until_done(page)  # until then, boxes of the page before stand beside it
-        assert panel.bounding_box()["height"] < 140, "most of the window is left for the picture"
-        if number < COUNT:
-            expect(page.locator(".vf-lesson-bar [aria-current=step]")).to_have_attribute(
-                "title", step.text("title", "en")
-            )
-            page.get_by_role("button", name="Next", exact=True).click()
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("size", [SIZES["projector"], SIZES["small laptop"]], ids=["projector", "small laptop"])
+@pytest.mark.parametrize("name", [url_state.SHIPPED, url_state.SHORT])
+def test_all_that_a_step_speaks_of_is_in_the_window_with_its_text(open_app, name, size, lang):
+    lesson = lesson_file.load(name)
+    page = open_app(query=f"?lesson={name}&step=1&lang={lang}", width=size[0], height=size[1])
+    panel, bar = page.locator(".st-key-lesson"), page.locator(".vf-lesson-bar")
+    for number, step in enumerate(lesson.steps, 1):
+        if number > 1:
+            page.locator(".vf-lesson-bar .vf-dot").nth(number - 1).click()
+        expect(panel.get_by_text(step.text("title", lang), exact=True)).to_be_in_viewport(ratio=1)
+        wait_until_done(page)
+        expect(panel).to_be_in_viewport(ratio=1)
+        assert not re.search("[{}…]", panel.inner_text()), "all fields are filled in"
+        shown = page.locator(NAMED.get(step.state.page, ".st-key-page_body .vf-matrix")).filter(visible=True)
+        expect(shown.first).to_be_visible()
+        until(partial(all_end_above, shown, bar))
+
+
+def all_end_above(elements, bar):
+    return all(bottom_of(element) <= bar.bounding_box()["y"] + 1 for element in elements.all())
+
+
+@pytest.mark.full
+def test_the_controls_and_the_formula_of_a_step_are_folded_until_they_are_asked_for(open_app):
+    page = open_app(query=at(5), width=1280, height=720)
+    wait_for_panels(page)
+    wait_until_done(page)
+    folded = [page.locator(one) for one in (".st-key-formula", ".st-key-head_view", ".st-key-page_body .stSlider")]
+    for one in folded:
+        expect(one.first).to_be_hidden()
+    page.locator(".st-key-lesson_unfolded label").click()
+    for one in folded:
+        expect(one.first).to_be_visible()
 
 
 def test_who_clicks_next_twice_without_waiting_goes_two_steps_on(open_app):
@@ -147,7 +169,7 @@ def test_every_dot_is_named_after_its_step_and_opens_it(open_app):
     title = page.locator(".st-key-lesson").get_by_text(titles[9], exact=True)
     large, small = (
         element.evaluate("element => parseFloat(getComputedStyle(element).fontSize)")
-        for element in (title, page.locator(".st-key-lesson").get_by_text(LESSON.steps[9].text("say", "en")))
+        for element in (title, page.locator(".st-key-lesson").get_by_text(told(LESSON.steps[9], "say")))
     )
     assert large > 1.2 * small
 
@@ -209,7 +231,7 @@ def test_a_lesson_is_presented_without_its_bar_and_goes_on(open_app):
     expect(page.locator(".vf-weight")).to_have_text(re.compile(r"^(<0\.001|[01]\.\d{3})$"))
     before = page.evaluate("history.length")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".vf-look-for")).to_have_text(LESSON.steps[10].text("say", "en"))
+    expect(page.locator(".vf-look-for")).to_have_text(told(LESSON.steps[10], "say"))
     assert LESSON.steps[9].state.page != LESSON.steps[10].state.page
     assert page.evaluate("history.length") == before + 1, "one entry, on another page, too"
     page.keyboard.press("Escape")
@@ -249,7 +271,7 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
     for number, step in enumerate(LESSON.steps, 1):
         expect(page.locator("section:visible h2")).to_contain_text(step.text("title", language))
         expect(page.locator("nav [aria-current]")).to_contain_text(step.text("title", language))
-        expect(page.get_by_text(step.text("say", language))).to_be_in_viewport(ratio=1)
+        expect(page.get_by_text(told(step, "say", language))).to_be_in_viewport(ratio=1)
         for host in page.locator("section:visible .vf-host").all():
             expect(host.locator("canvas").first).to_be_in_viewport()
             assert host.locator("canvas").first.bounding_box()["height"] > 20
