@@ -1,4 +1,4 @@
-"""Check the translations: none missing, obsolete or duplicated, placeholders unchanged, compiled files up to date.
+"""Check the translations: none missing, obsolete or duplicated, placeholders unchanged.
 
 python scripts/check_locale.py
 """
@@ -7,11 +7,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from gettext import GNUTranslations
 from pathlib import Path
 from string import Formatter
 
-from babel.messages.catalog import Catalog, Message
+from babel.messages.catalog import Message
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po
 
@@ -43,7 +42,6 @@ def complaints(po: Path, wanted: set[str]) -> Iterator[str]:
             yield f"not translated: {message_id!r}"
         elif any(_fields(text) - _fields(message_id) for text in _translations(message)):
             yield f"a placeholder that the original lacks: {message_id!r}"
-    yield from _stale(po.with_suffix(".mo"), catalog)
 
 
 def _written_twice(po: Path) -> Iterator[str]:
@@ -55,15 +53,6 @@ def _written_twice(po: Path) -> Iterator[str]:
     ids = [block.split("msgstr", 1)[0].strip() for block in blocks if block.startswith("msgid ")]
     yield from (f"twice: {message}" for message, count in Counter(ids).items() if count > 1)
     yield from (f"two translations: {block}" for block in blocks if len(re.findall("(?m)^msgstr ", block)) > 1)
-
-
-def _stale(mo: Path, catalog: Catalog) -> Iterator[str]:
-    if not mo.exists():
-        return
-    with mo.open("rb") as file:
-        compiled = GNUTranslations(file)
-    if any(isinstance(m.id, str) and m.id and m.string and compiled.gettext(m.id) != m.string for m in catalog):
-        yield f"{mo.name} is older than its source: pybabel compile -d {LOCALE.relative_to(ROOT)} -D {mo.stem}"
 
 
 def _singular(message: str | tuple[str, ...] | list[str]) -> str:

@@ -29,7 +29,7 @@ _PUBLIC = {
     "Trace": "visformer.trace",
     "TracedTensor": "visformer.trace",
 }
-_MODULES = ("analysis", "edits", "errors", "export", "figures", "formulas")
+_MODULES = ("analysis", "edits", "errors", "export", "figures", "formulas", "model")
 
 __all__ = [
     "GPT",
@@ -48,6 +48,7 @@ __all__ = [
     "figures",
     "formulas",
     "load",
+    "model",
     "moments",
     "padding_mask",
     "sinusoidal_encoding",
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from visformer import analysis, edits, errors, export, figures, formulas
+    from visformer import analysis, edits, errors, export, figures, formulas, model
     from visformer.adapters.checkpoints import moments
     from visformer.adapters.load import load, untrained, wrap
     from visformer.export.notebook import explorer

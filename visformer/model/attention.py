@@ -10,6 +10,7 @@ from visformer.errors import N_, ShapeError
 from visformer.model import taps
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
+from visformer.system.arguments import checked_class
 
 
 def attention(
@@ -151,10 +152,20 @@ class Order:
         return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
+NO_ORDER = Order()
+"""Positions enter with the embeddings, if at all."""
+
+
+@checked_class
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W_O, each head on its own projections (section 3.2.2).
 
-    ``w_q`` holds the paper's W_i^Q of all heads i side by side; ``w_k`` and ``w_v`` likewise.
+    ``w_q`` holds the paper's W_i^Q of all heads i side by side; ``w_k`` and ``w_v`` likewise. In torch it is
+    ``nn.MultiheadAttention``, which keeps the three in one matrix, ``in_proj_weight``.
+
+    Args:
+        d_model: width of queries, keys and values.
+        n_heads: must divide d_model.
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -167,34 +178,36 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        x: Tensor,
-        source: Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
         *,
         mask: Tensor | None = None,
-        order: Order = Order(),
+        order: Order = NO_ORDER,
         tap: Tap = taps.CLOSED,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Each position of ``x`` reads from ``source`` (the same tensor in self-attention).
+        """Each position of ``query`` reads ``value`` where ``key`` fits: all three are x in self-attention.
 
         Args:
-            x: (batch, query, d_model).
-            source: (batch, key, d_model).
+            query: (batch, query, d_model), floating.
+            key: (batch, key, d_model): in cross-attention the encoder's output.
+            value: (batch, key, d_model): as key.
             mask: bool, broadcastable to (batch, head, query, key), True = may attend.
             order: how positions enter, in self-attention.
             tap: receives q and k (rotated), v, bias (if any), scores, mask, pattern, heads and out.
-            cache: while generating. Self-attention appends to it; cross-attention, whose source never
-                changes, fills it once.
+            cache: while generating. Self-attention appends to it; cross-attention, whose keys and values never
+                change, fills it once.
 
         Returns:
             (batch, query, d_model).
         """
-        q = tap("q", order.rotated(self._split(self.w_q(x))))  # (batch, head, query, d_k)
-        if cache is not None and cache.key is not None and cache.value is not None and source is not x:
+        q = tap("q", order.rotated(self._split(self.w_q(query))))  # (batch, head, query, d_k)
+        if cache is not None and cache.key is not None and cache.value is not None and key is not query:
             k, v = cache.key, cache.value
         else:
-            k = order.rotated(self._split(self.w_k(source)))  # (batch, head, key, d_k)
-            v = self._split(self.w_v(source))  # (batch, head, key, d_v)
+            k = order.rotated(self._split(self.w_k(key)))  # (batch, head, key, d_k)
+            v = self._split(self.w_v(value))  # (batch, head, key, d_v)
             if cache is not None:
                 k, v = cache.extend(k, v)
         heads, _ = attention(q, tap("k", k), tap("v", v), mask=mask, bias=order.bias, tap=tap)

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from visformer import formulas
 from visformer.errors import N_, TextError
+from visformer.model import taps
 from visformer.model.config import LayerConfig
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
+from visformer.system.arguments import checked_class
 
 _ROWS = 512  # positions computed at once
 
@@ -37,11 +39,17 @@ def sinusoidal_encoding(
     return torch.from_numpy(formulas.sinusoidal_encoding(n_positions, d_model, base)).to(dtype)
 
 
+@checked_class
 class Embedding(nn.Module):
-    """Turns token ids into a stack's input: embedding times sqrt(d_model), plus position, dropout (3.4, 3.5, 5.4)."""
+    """Turns token ids into a stack's input: embedding times sqrt(d_model), plus position, dropout (3.4, 3.5, 5.4).
+
+    Args:
+        vocab: number of token ids.
+        config: d_model, positional encoding and dropout, such as a :class:`visformer.TransformerConfig`.
+        scale: factor of the embedding; None: sqrt(d_model).
+    """
 
     def __init__(self, vocab: int, config: LayerConfig, *, scale: float | None = None) -> None:
-        """``scale``: factor of the embedding; None: sqrt(d_model)."""
         super().__init__()
         self.scale = math.sqrt(config.d_model) if scale is None else scale
         self.positions = config.positions
@@ -53,7 +61,7 @@ class Embedding(nn.Module):
             self.position = nn.Parameter(torch.empty(self.max_len, config.d_model))  # (position, d_model)
             nn.init.normal_(self.position, std=0.02)
 
-    def forward(self, ids: Tensor, *, tap: Tap, start: int = 0) -> Tensor:
+    def forward(self, ids: Tensor, *, tap: Tap = taps.CLOSED, start: int = 0) -> Tensor:
         """Embed ``ids``, the first of which is at position ``start``.
 
         Args:

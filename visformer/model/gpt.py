@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from visformer.model import taps
-from visformer.model.attention import KeyValueCache, Order
+from visformer.model.attention import NO_ORDER, KeyValueCache
 from visformer.model.config import GPTConfig
 from visformer.model.embedding import Embedding, sinusoidal_encoding
 from visformer.model.layers import EncoderLayer
 from visformer.model.masks import decoder_mask, key_mask
+from visformer.model.transformer import Output
 from visformer.system.arguments import checked_class
 
 
@@ -41,7 +42,7 @@ class Decoder(nn.Module):
         """
         tap = taps.current().at("decoder")
         for i, layer in enumerate(self.layers):
-            x = layer(x, mask=mask, order=Order(), tap=tap.at(str(i)), cache=cache[i] if cache else None)
+            x = layer(x, mask=mask, order=NO_ORDER, tap=tap.at(str(i)), cache=cache[i] if cache else None)
         return tap("out", self.norm(x))
 
 
@@ -54,7 +55,7 @@ class GPT(nn.Module):
         self.config = config
         self.embedding = Embedding(config.vocab, config, scale=1.0)
         self.decoder = Decoder(config)
-        self.output = nn.Linear(config.d_model, config.vocab, bias=False)
+        self.output = Output(config.d_model, config.vocab)
         for name, weight in self.named_parameters():  # as GPT-2: what adds to the residual stream begins smaller
             if weight.dim() > 1:
                 adds = name.endswith(("w_o.weight", "w_2.weight"))

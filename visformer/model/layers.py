@@ -3,25 +3,35 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from visformer.model.attention import KeyValueCache, MultiHeadAttention, Order
+from visformer.model import taps
+from visformer.model.attention import NO_ORDER, KeyValueCache, MultiHeadAttention, Order
 from visformer.model.config import LayerConfig
 from visformer.model.taps import Tap
+from visformer.system.arguments import checked_class
 
 
+@checked_class
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same for every position (section 3.3, equation 2)."""
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same for every position (section 3.3, equation 2).
 
-    def __init__(self, config: LayerConfig) -> None:
+    Args:
+        d_model: width of its input and output.
+        d_ff: its units between them.
+        activation: "relu" (the paper) or "gelu".
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: Literal["relu", "gelu"] = "relu") -> None:
         super().__init__()
-        self.w_1 = nn.Linear(config.d_model, config.d_ff)
-        self.w_2 = nn.Linear(config.d_ff, config.d_model)
-        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.activation = F.relu if activation == "relu" else F.gelu
 
-    def forward(self, x: Tensor, *, tap: Tap) -> Tensor:
+    def forward(self, x: Tensor, *, tap: Tap = taps.CLOSED) -> Tensor:
         """Map (batch, token, d_model) to the same shape; tap receives hidden (after the activation) and out."""
         hidden = tap("hidden", self.activation(self.w_1(x)))  # (batch, token, d_ff)
         return tap("out", self.w_2(hidden))
@@ -61,39 +71,53 @@ _NAMES = {"self": ("attn_sum", "resid_self"), "cross": ("cross_sum", "resid_cros
 """Names of the residual sum and of the output of each kind of sublayer."""
 
 
+@checked_class
 class EncoderLayer(_Block):
-    """Self-attention, then feed-forward (section 3.1, figure 1 left); with a d_ff of 0 attention alone."""
+    """Self-attention, then feed-forward (section 3.1, figure 1 left); with a d_ff of 0 attention alone.
+
+    In torch it is ``nn.TransformerEncoderLayer``.
+    """
 
     def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
         self.feeds_forward = config.d_ff > 0
         if self.feeds_forward:
-            self.ffn = FeedForward(config)
+            self.ffn = FeedForward(config.d_model, config.d_ff, config.activation)
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         if self.feeds_forward:
             self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
     def forward(
-        self, x: Tensor, *, mask: Tensor | None, order: Order, tap: Tap, cache: KeyValueCache | None = None
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        order: Order = NO_ORDER,
+        tap: Tap = taps.CLOSED,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
         """Map (batch, token, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
         attend = partial(self.self_attn, mask=mask, order=order, tap=tap.at("self_attn"), cache=cache)
         x = tap("resid_pre", x)
-        x = self._add("self", x, lambda y: attend(y, y), tap)
+        x = self._add("self", x, lambda y: attend(y, y, y), tap)
         if not self.feeds_forward:
             return tap("resid_post", x)
         return self._add("ffn", x, lambda y: self.ffn(y, tap=tap.at("ffn")), tap)
 
 
+@checked_class
 class DecoderLayer(_Block):
-    """Masked self-attention, attention over the encoder's output, feed-forward (section 3.1, figure 1 right)."""
+    """Masked self-attention, attention over the encoder's output, feed-forward (section 3.1, figure 1 right).
+
+    In torch it is ``nn.TransformerDecoderLayer``.
+    """
 
     def __init__(self, config: LayerConfig) -> None:
         super().__init__(config)
         self.self_attn = MultiHeadAttention(config.d_model, config.n_heads)
         self.cross_attn = MultiHeadAttention(config.d_model, config.n_heads)
-        self.ffn = FeedForward(config)
+        self.ffn = FeedForward(config.d_model, config.d_ff, config.activation)
         self.norm_self = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.norm_cross = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
         self.norm_ffn = nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
@@ -103,10 +127,10 @@ class DecoderLayer(_Block):
         y: Tensor,
         memory: Tensor,
         *,
-        self_mask: Tensor | None,
-        cross_mask: Tensor | None,
-        order: Order,
-        tap: Tap,
+        self_mask: Tensor | None = None,
+        cross_mask: Tensor | None = None,
+        order: Order = NO_ORDER,
+        tap: Tap = taps.CLOSED,
         cache: LayerCache | None = None,
     ) -> Tensor:
         """Map (batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
@@ -115,10 +139,13 @@ class DecoderLayer(_Block):
         y = self._add(
             "self",
             y,
-            lambda z: self.self_attn(z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=own),
+            lambda z: self.self_attn(z, z, z, mask=self_mask, order=order, tap=tap.at("self_attn"), cache=own),
             tap,
         )
         y = self._add(
-            "cross", y, lambda z: self.cross_attn(z, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=read), tap
+            "cross",
+            y,
+            lambda z: self.cross_attn(z, memory, memory, mask=cross_mask, tap=tap.at("cross_attn"), cache=read),
+            tap,
         )
         return self._add("ffn", y, lambda z: self.ffn(z, tap=tap.at("ffn")), tap)

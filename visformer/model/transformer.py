@@ -14,8 +14,9 @@ from visformer.model.masks import decoder_mask, key_mask
 from visformer.system.arguments import checked_class
 
 
+@checked_class
 class Encoder(nn.Module):
-    """A stack of encoder blocks (section 3.1)."""
+    """A stack of encoder blocks (section 3.1); in torch ``nn.TransformerEncoder``."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -40,8 +41,9 @@ class Encoder(nn.Module):
         return tap("out", self.norm(x))
 
 
+@checked_class
 class Decoder(nn.Module):
-    """A stack of decoder blocks (section 3.1)."""
+    """A stack of decoder blocks (section 3.1); in torch ``nn.TransformerDecoder``."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -79,6 +81,23 @@ class Decoder(nn.Module):
 
 
 @checked_class
+class Output(nn.Linear):
+    """The linear map from a decoder's output to logits, whose softmax is the prediction (section 3.4).
+
+    Args:
+        d_model: width of the decoder's output.
+        vocab: number of token ids.
+    """
+
+    def __init__(self, d_model: int, vocab: int) -> None:
+        super().__init__(d_model, vocab, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, token, d_model) to logits (batch, token, vocab): unnormalised log-probabilities."""
+        return super().forward(x)
+
+
+@checked_class
 class Transformer(nn.Module):
     """Maps source ids and target ids to logits over the next target token, at every target position at once."""
 
@@ -89,7 +108,7 @@ class Transformer(nn.Module):
         self.tgt_embedding = Embedding(config.tgt_vocab, config)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output = nn.Linear(config.d_model, config.tgt_vocab, bias=False)
+        self.output = Output(config.d_model, config.tgt_vocab)
         for name, weight in self.named_parameters():
             if weight.dim() > 1 and "embedding" not in name:
                 nn.init.xavier_uniform_(weight)

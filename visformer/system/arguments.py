@@ -143,19 +143,19 @@ def _explain(function: Callable[..., Any], args: Any, kwargs: Any, error: Except
     for name, value in _each(function, given):
         if not _fits(value, hints[name]):
             raise ArgumentError(
-                N_("{function}: {argument} is {value!r}, of the type {kind}; it has to be {expected}."),
+                N_("{function}: {argument} is {value}, of the type {kind}; it has to be {expected}."),
                 function=called,
                 argument=name,
-                value=value,
+                value=_shape(value) if hasattr(value, "dtype") else repr(value),
                 kind=type(value).__name__,
                 expected=_spelled(hints[name]),
             ) from error
-    arrays = [f"{name} {_shape(value)}" for name, value in given.items() if _takes_arrays(hints[name])]
-    if arrays and _is_of_arrays(error):
+    taken = [name for name, value in given.items() if _takes_arrays(hints[name]) and value is not None]
+    if taken and _is_of_arrays(error):
         raise ShapeError(
             N_("{function} cannot compute with these arrays: {arrays} ({reason})."),
             function=called,
-            arrays=", ".join(arrays),
+            arrays=", ".join(f"{name} {_shape(given[name])}" for name in taken),
             reason=str(error).rstrip("."),
         ) from error
 

@@ -125,7 +125,7 @@ def test_a_page_that_is_open_keeps_no_trace(new_app, monkeypatch, page):
     """They are in the cache, which has a limit. The last page that ran is held by its script, whoever opened it."""
     made = []
     workbench().load().result()  # what exists at that moment is never collected
-    monkeypatch.setattr(Workbench, "_keep", lambda self, key, result: made.append(weakref.ref(result)))
+    monkeypatch.setattr(Workbench, "_store", lambda self, key, result: made.append(weakref.ref(result)))
     opened = enter(new_app(page=page), "She likes the old school.")
     new_app(page="understand/lab")
     gc.collect()

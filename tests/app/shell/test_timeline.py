@@ -87,7 +87,7 @@ def test_a_link_to_a_moment_that_does_not_exist_is_remarked_on(new_app):
 
 
 NOWHERE = {"where": None}
-CROSS = {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 2}  # of start.json
+CROSS = {"where": "attention", "stack": "decoder", "kind": "cross_attn", "layer": 0}  # of start.json
 PLACES = {
     **dict.fromkeys(("attention", "head", "effects", "heads", "compare"), CROSS),
     **dict.fromkeys(("lab", "learning", "atlas"), NOWHERE),
