@@ -92,11 +92,11 @@ def test_no_text_becomes_markup():
 
 
 def test_a_lesson_with_too_much_to_draw_is_refused_before_everything_is_drawn(monkeypatch):
-    monkeypatch.setattr(limits, "HANDOUT_BYTES", 300_000)
+    monkeypatch.setattr(limits, "HANDOUT_BYTES", 100_000)
     drawn = []
     slide = handout._slide
     monkeypatch.setattr(handout, "_slide", lambda *args: drawn.append(1) or slide(*args))
-    with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 300 kB: shorten sentences"):
+    with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 100 kB: shorten sentences"):
         handout.file(lesson_file.content(url_state.SHIPPED), "en")
     assert len(drawn) < 12
 

@@ -135,16 +135,15 @@ steps:
 def test_a_step_about_its_own_sentence_says_so_and_shows_the_visitors_on_request(new_app):
     app = new_app(lesson=lesson_file.pack(MIXED.encode()), step="1")
     enter(app, OWN)
-    click(app, "lesson_its")
-    assert boxes_of(app) == EXAMPLES[0]
-    enter(app, OWN)
     open_step(app, 2)
     assert boxes_of(app) == EXAMPLES[0]
     (said,) = texts(app, "This step is about its own sentence")
     assert OWN in said and said.endswith("comes back in step 3.")
     click(app, "lesson_own")
     assert boxes_of(app) == OWN
-    assert not texts(app, "This step is about its own sentence")
+    assert texts(app, "This text is about the lesson's sentence")
+    click(app, "lesson_its")
+    assert boxes_of(app) == EXAMPLES[0]
 
 
 @pytest.mark.parametrize("number", [4, 11])
@@ -269,7 +268,7 @@ def test_behind_the_last_step_a_card_says_what_was_learnt_above_the_page_as_it_i
     assert presented(app)["caption"] == SHIPPED.learnt_in("en")
     assert presented(app)["note"] == ""
     open_step(app, 12)
-    assert_shows(app, 12)
+    assert shows_own(app, 12)
 
 
 def test_the_card_leads_to_the_other_lesson(new_app):
