@@ -46,7 +46,7 @@ def controls(page):
 NAMED = {
     "": ".st-key-page_body canvas",
     "embedding": ".st-key-page_body .vf-matrix, [data-testid=stDataFrame]",
-    "attention": ".vf-large",
+    "attention": ".vf-large, .vf-layer",
     "decoding": ".st-key-picture_decoding_sure .vf-matrix, .st-key-picture_decoding_bars",
 }
 """By page, the pictures that the steps' texts speak of; on every other page all matrices."""
