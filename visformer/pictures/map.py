@@ -181,6 +181,15 @@ def drawn(setting: Setting) -> WholeModel:
     return WholeModel(setting.trace, (setting["stack"], setting["layer"], setting["head"]))
 
 
+def heading(trace: Trace) -> Message:
+    """Say what a model does with a text."""
+    if "to" in trace.meta and len(trace.tokens) > 1:
+        return N_("How a Transformer translates a sentence")
+    if {"src", "tgt"} <= trace.tokens.keys():
+        return N_("How a Transformer turns one text into another")
+    return N_("How a Transformer continues a text") if "tgt" in trace.tokens else N_("How a Transformer reads a text")
+
+
 MAP = Picture(
     name="map", live=True, needs=RECORD, options=SELECTED[:3], draw=drawn,
     look_for=N_("A Transformer with your sentence in it, from the bottom up: press Play to see it run."),
