@@ -121,6 +121,17 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
     return this_run.trace
 
 
+def recorded(record: tuple[str, ...]) -> "Trace":
+    """Return the Trace of the text in the boxes with other tensors than the page shows.
+
+    Raises:
+        VisformerError: as on the page.
+    """
+    used = bench()
+    request = TraceRequest(boxes.source(), boxes.target(), boxes.model(), record)
+    return used.trace(request.source, request.target, record=_recordable(used, request))
+
+
 def _trace_for(request: TraceRequest, ahead: "Trace | None") -> "Trace":
     """Return the Trace for a request; ``ahead``: the one whose picture is already drawn."""
     _, used_bench = boxes.gettext(), workbench_of(request.model)

@@ -52,7 +52,8 @@ def formula(
         page: the page whose misprints in course notes are listed; empty: none.
     """
     _ = boxes.gettext()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):  # where there is room, on one line
+    # Where there is room, on one line.
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="formula"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             with st.popover(_("Source code"), type="tertiary"):
