@@ -178,6 +178,7 @@ def test_every_dot_is_named_after_its_step_and_opens_it(open_app):
 def test_the_arithmetic_of_a_cell_stands_below_the_picture_and_is_gone_when_the_step_is_opened_again(open_app):
     page = open_app(query=at(5), width=1280, height=720)
     weights = page.locator(".vf-matrix[data-panel=pattern]")
+    before = weights.bounding_box()
     layout = layout_of(page, ".vf-matrix[data-panel=pattern]")
     point = {"x": layout["left"] + 4.5 * layout["cellWidth"], "y": layout["top"] + 0.5 * layout["cellHeight"]}
     weights.click(position=point)
