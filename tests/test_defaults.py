@@ -8,7 +8,11 @@ import pytest
 from scripts.choose_heads import FIRST, partners, start
 from tests.kinds import model_of
 from visformer.adapters.checkpoints import folder_of
+from visformer.analysis import guesses
+from visformer.analysis.heads import clearest_head, strongest_word
 from visformer.analysis.word_alignment import by_words
+from visformer.app.session.examples import EXAMPLES
+from visformer.trace.stacks import STACKS
 from visformer.training.evaluation.alignment import forced_pattern
 
 
@@ -38,3 +42,60 @@ def test_the_measure_is_the_share_of_content_words_that_read_their_partner(model
     pattern = forced_pattern(model, FIRST, to="zh")  # one token for each word, behind <zh>
     by_hand = [(pattern[layer, head, 1:5].argmax(axis=-1) == [0, 1, 3, 4]).sum() for layer, head in np.ndindex(3, 8)]
     assert heads.hits[:, 0].tolist() == by_hand
+
+
+def stack_of(name):
+    return next(stack for stack in STACKS if stack.name == name)
+
+
+def test_the_word_that_is_chosen_first_is_the_name_and_reads_its_partner(model):
+    trace = model.trace(EXAMPLES[0])
+    pattern = trace["decoder.0.cross_attn.pattern"].value[7]
+    row = strongest_word(
+        pattern, trace.tokens["tgt"], trace.tokens["src"], (trace.special["tgt"], trace.special["src"])
+    )
+    assert (trace.tokens["tgt"][row], trace.tokens["src"][pattern[row].argmax()]) == ("东北", "Northeastern")
+    assert pattern[row].max() == pytest.approx(0.96, abs=0.005)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_what_is_asked_first_has_a_word_as_its_answer(model, text):
+    trace, cross = model.trace(text), stack_of("decoder.cross_attn")
+    readers = guesses.words_of(trace, "tgt")
+    where = {"layer": first()["layer"], "head": first()["head"]}
+    rows = [guesses.word_row(trace, cross, at, **where) for at in range(len(readers))]
+    at = guesses.to_ask(readers, rows)
+    answer = rows[at].words[int(rows[at].weights.argmax())].text
+    assert any(map(str.isalpha, answer)) and answer != "</s>"
+    assert any(map(str.isalpha, readers[at].text)) and readers[at].text not in ("<zh>", "<en>")
+
+
+def test_no_word_is_asked_about_where_all_read_punctuation():
+    words = [guesses.Word(text, (i,), is_special=text == "</s>") for i, text in enumerate(["a", "b", ".", "</s>"])]
+    rows = [guesses.WordRow(tuple(words), np.array(weights)) for weights in ([0.1, 0.2, 0.7, 0], [0.1, 0.2, 0, 0.7])]
+    assert guesses.to_ask(words[:2], rows) is None
+
+
+def test_the_strongest_word_is_no_mark_and_no_special_token_and_of_equal_ones_the_longest():
+    queries, keys = ["<zh>", "我", "东北", "。"], ["I", "Northeastern", ".", "</s>"]
+    pattern = np.array([[0, 0, 0, 1.0], [0.964, 0, 0, 0.036], [0, 0.961, 0, 0.039], [0, 1.0, 0, 0]])
+    special = ([True, False, False, False], [False, False, False, True])
+    assert strongest_word(pattern, queries, keys, special) == 2, "both .96"
+    pattern[2] = [0, 0.94, 0, 0.06]
+    assert strongest_word(pattern, queries, keys, special) == 1, ".96 and .94"
+    pattern[1:3] = [[0, 0, 0.99, 0.01], [0.4, 0.1, 0.3, 0.2]]
+    assert strongest_word(pattern, queries, keys, special) == 2, "what reads a word goes before what reads a mark"
+    assert strongest_word(pattern[[0, 3]], ["<zh>", "。"], keys, ([True, False], special[1])) is None
+
+
+def test_other_models_begin_with_the_head_whose_words_read_another_word_most():
+    """Counted in loops: the mean over the words of the largest weight on another word."""
+    trace = model_of("mini-gpt").trace(EXAMPLES[0])
+    tokens, is_special = trace.tokens["tgt"], trace.special["tgt"]
+    words = [i for i, token in enumerate(tokens) if not is_special[i] and any(map(str.isalnum, token))]
+    score = {}
+    for layer, pattern in trace.layers("decoder").items():
+        for head, rows in enumerate(pattern.value):
+            most = [max(float(rows[i, j]) for j in words if j != i) for i in words]
+            score[layer, head] = sum(most) / len(words)
+    assert clearest_head(trace, stack_of("decoder.self_attn")) == max(score, key=score.get)

@@ -334,7 +334,11 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "analysis.direct_attribution.trace": lambda: gpt().trace(TEXT, record="*"),
     "analysis.guesses.Agreement.n": lambda: 2,
     "analysis.guesses.WordRow.words": lambda: vf.analysis.guesses.words_of(trace(), "src"),
-    "analysis.guesses.sides_of.stack": lambda: STACKS[0],
+    "analysis.guesses.to_ask.readers": lambda: vf.analysis.guesses.words_of(trace(), "src"),
+    "analysis.guesses.to_ask.rows": lambda: [
+        vf.analysis.guesses.word_row(trace(), STACKS[0], word)
+        for word in range(len(vf.analysis.guesses.words_of(trace(), "src")))
+    ],
     "analysis.guesses.word_row.stack": lambda: STACKS[0],
     "analysis.head_history.each": lambda: 1,
     "analysis.head_effects.sentences": lambda: [(TEXT, TARGET)],

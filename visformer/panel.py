@@ -72,13 +72,20 @@ def numbered(count: int, title: str = "", *, first: int = 0) -> Labels:
 
 
 def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
-    """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers."""
+    """Return the labels of an axis of a traced tensor: tokens with their positions, or numbers.
+
+    A row of a decoder is named for the token that is its input; see :func:`predicting`.
+    """
     title = AXIS_TITLES[axis.name]
     if axis.side is None:
         return numbered(size, title, first=1 if axis.name == "head" else 0)
-    labels = tokens_of(trace, axis.side, title)
-    predicts = axis.side == "tgt" and axis.name == "query" and any(trace.tokens["next"])
-    return replace(labels, after=trace.tokens["next"]) if predicts else labels
+    return tokens_of(trace, axis.side, title)
+
+
+def predicting(trace: Trace, rows: Labels) -> Labels:
+    """Name a decoder's rows also for what they predict, and say so: for pictures of what happens to the prediction."""
+    following = trace.tokens.get("next", ())
+    return replace(rows, after=following, title=N_("input → prediction")) if any(following) else rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -239,6 +246,15 @@ def stack_title(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
     if not any(name.endswith(".map") for name in trace):
         return gettext(stack.about)
     return _with_quantity(gettext(stack.label), trace)
+
+
+def stack_says(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
+    """Return who reads whom, in everyday words; "" of maps, whose numbers may be anything."""
+    if any(name.endswith(".map") for name in trace):
+        return ""
+    if not (trace.tokens.get("src") and trace.tokens.get("tgt")):
+        return gettext(N_("text reads itself"))
+    return gettext(stack.translating if trace.meta.get("to") else stack.says)
 
 
 def _with_quantity(title: str, trace: Trace) -> str:

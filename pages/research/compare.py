@@ -15,6 +15,7 @@ from visformer.pictures.compare import CARRIED, EDITED, FOCUS, MODELS, NOTHING, 
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
+from visformer.web.selection import START_VIEW
 
 FORMULA = r"""&\textstyle \mathrm{TV}(\sym{pattern}{p}, \sym{pattern}{q})
 = \frac{1}{2} \sum_k |\sym{pattern}{p}_k - \sym{pattern}{q}_k|"""
@@ -84,6 +85,8 @@ def draw_explorers(picture: Picture, setting: Setting) -> None:
     key = f"compare_{picture.view}"
     sides = mapped(setting, SIDES[picture.view](setting))
     start = {**selection.start(setting.patterns).start(), "opened": address.OPENED.get()}
+    if start["view"] == START_VIEW:  # two matrices, whose difference is the third
+        start["view"] = "heatmap"
     component.pair_picture(sides, start=start, file=downloads.file_name(key), on_select=select)
     # In files, which nobody can point at, the head of both and its difference.
     run.current().exports.extend([(panels(setting, sides), key), (sides, component.PAIR)])

@@ -9,12 +9,15 @@ from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
+from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
+from visformer.i18n import paragraph
 from visformer.pictures.effects import EFFECTS, describe_weight
+from visformer.pictures.style import visible
 from visformer.trace import Trace
 from visformer.web.selection import Selection
 
@@ -50,8 +53,9 @@ def explorer() -> None:
         attention_weights(trace)
         locator.send("selected")
     selected = selection.selection(trace)
-    said = _("Each row reads, each column is read: the stronger a cell's colour, the more its row reads that column.")
-    controls.look_for(said, above, asked=question_of(trace, selected.stack))
+    said = _("Each word reads others, by weights that sum to 1: the stronger a colour, the more is read.")
+    asked = (language_token(trace, selected), question_of(trace, selected.stack))
+    controls.look_for(said, above, asked=paragraph(*asked))
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, selected)
         if unavailable.predicts(trace):
@@ -73,6 +77,21 @@ def select(value: Any) -> None:
 
 def place_of(selected: Selection) -> dict[str, Any]:
     return {name: getattr(selected, name) for name in ("stack", "layer", "head", "query", "key")}
+
+
+def language_token(trace: Trace, selected: Selection) -> str:
+    """Say what the row of the token that begins a translation reads, where that row is seen; "" elsewhere."""
+    tokens, special = trace.tokens, trace.special
+    is_seen = selected.view in ("heatmap", "arcs") and not selected.hiding and selected.combine == "one"
+    if not is_seen or not selected.stack.endswith("cross_attn") or not special["tgt"][0] or selected.rows != "input":
+        return ""
+    row = trace[f"decoder.{selected.layer}.cross_attn.pattern"].value[selected.head][0]
+    most = int(row.argmax())
+    said = _("The first row is no word, {token}: it reads {key} most ({weight}).")
+    if special["src"][most]:
+        said = _("The first row is no word, {token}: it reads {key} most ({weight}), nothing in particular.")
+    names = {"token": tokens["tgt"][0], "key": tokens["src"][most]}
+    return said.format(weight=f"{row[most]:.2f}", **{name: plain(visible(text)) for name, text in names.items()})
 
 
 def question_of(trace: Trace, stack: str) -> str:

@@ -100,10 +100,9 @@ def test_a_decoder_chooses_among_the_words_that_it_may_read_and_a_cross_attentio
     cross = drawn(1, 2, 3, 2)
     trace = vf.Trace.from_attention(
         ["a", "b"], drawn(1, 2, 2, 2), target=["x", "y", "z"], decoder=drawn(1, 2, 3, 3, causal=True), cross=cross,
-        following=["y", "z", "w"],
     )  # fmt: skip
     row = guesses.word_row(trace, DECODER, 1)
-    assert [(word.text, word.following) for word in row.words] == [("x", "y"), ("y", "z")]
+    assert [word.text for word in row.words] == ["x", "y"]
     assert row.weights.sum() == pytest.approx(1)
     row = guesses.word_row(trace, CROSS, 2, layer=0, head=1)
     assert [word.text for word in row.words] == ["a", "b"]

@@ -29,12 +29,13 @@ import {{ mountAttention }} from "./explorer/explorer.js"
 import {{ readMessage }} from "./shared/message.js"
 const message = (text) => readMessage(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)))
 window.explorer = {{
-  mount(text) {{
+  mount(text, unfolded) {{
     this.view?.destroy()
     Object.assign(this, {{ needed: [], selections: [] }})
     const onSelect = ({{ opened, ...chosen }}) => this.selections.push(chosen)
     const host = {{ onNeed: (names) => this.needed.push(names), onSelect }}
     this.view = mountAttention(document.querySelector("#host"), message(text), host)
+    if (unfolded && this.view.isFolded) this.view.fold()
   }},
   update(text) {{
     this.view.update(message(text))
@@ -93,16 +94,23 @@ class BarePage:
         """Run a function body on ``args``, with the file's exports in ``m``."""
         return self.page.evaluate(f"async (args) => {{ const m = await import('{ORIGIN}{file}'); {body} }}", args)
 
-    def mount(self, trace, *, complete=True, **options):
-        """Mount the explorer with a Trace's first message and, if complete, the second, which needs no request."""
+    def mount(self, trace, *, complete=True, plain=False, **options):
+        """Mount the explorer with a Trace's first message and, if complete, the second, which needs no request.
+
+        Without a start it shows the heatmap and all controls, ``plain``: what a visitor sees at first.
+        """
         self.trace = trace
-        self.page.evaluate("text => explorer.mount(text)", text_of(pack(trace, **options)))
+        self.start = options.setdefault("start", None if plain else {"view": "heatmap"})
+        self.page.evaluate(
+            "([text, unfolded]) => explorer.mount(text, unfolded)", [text_of(pack(trace, **options)), not plain]
+        )
         if complete:
             self._send_rest(())
         return self.page
 
     def update(self, trace, **options):
-        """Replace the Trace that is shown."""
+        """Replace the Trace that is shown, by default with the same start."""
+        options.setdefault("start", self.start)
         self.page.evaluate("text => explorer.update(text)", text_of(pack(trace, **options)))
 
     def _send_rest(self, wanted):

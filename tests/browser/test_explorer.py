@@ -29,7 +29,7 @@ from tests.browser.support import (
 from tests.js.reference import Options, derived
 from tests.web.support import made_up_trace
 from visformer import i18n
-from visformer.analysis.heads import SCORES, head_scores
+from visformer.analysis.heads import SCORES, head_scores, strongest_word
 from visformer.pictures.style import CURVES, SEQUENTIAL
 from visformer.trace import TracedTensor
 from visformer.web.message import write_message
@@ -304,13 +304,11 @@ def test_the_help_is_shown_wherever_no_text_is_typed(page):
 
 def test_a_token_shades_those_that_it_reads_and_those_that_read_it(page, trace):
     choose(page, "Cross")
-    choose(page, "Tokens")
+    choose(page, "Shaded text")
     pattern = head_of(trace, CROSS, 0, 0)
     reads, read = (page.locator(f".vf-chip[data-side={side}]") for side in ("row", "column"))
     assert read.all_inner_texts() == list(trace.tokens["src"])
-    assert reads.all_inner_texts() == [
-        f"{a} → {b}" for a, b in zip(trace.tokens["tgt"], trace.tokens["next"], strict=True)
-    ]
+    assert reads.all_inner_texts() == list(trace.tokens["tgt"])
 
     def shades(chips):
         colours = chips.evaluate_all("all => all.map((e) => e.style.backgroundColor)")
@@ -336,6 +334,22 @@ def test_a_token_shades_those_that_it_reads_and_those_that_read_it(page, trace):
 # Pointer and keys
 
 
+def test_at_first_the_word_that_reads_another_most_is_chosen_in_large_letters(trace, bare):
+    page = bare.mount(trace, plain=True, start={"stack": CROSS, "layer": 1, "head": 2})
+    pattern, tgt, src = head_of(trace, CROSS, 1, 2), trace.tokens["tgt"], trace.tokens["src"]
+    row = strongest_word(pattern, tgt, src, (trace.special["tgt"], trace.special["src"]))
+    key = int(pattern[row].argmax())
+    assert page.locator(".vf-claimed").inner_text() == f"\u2068{tgt[row]}\u2069 reads \u2068{src[key]}\u2069"
+    assert float(page.locator(".vf-claimed-weight").inner_text()) == pytest.approx(pattern[row, key], abs=0.0051)
+    assert page.locator(".vf-chosen").all_inner_texts() == [tgt[row]]
+    sides = page.locator(".vf-chip").evaluate_all("all => all.map((chip) => chip.dataset.side)")
+    assert sides == ["column"] * len(src) + ["row"] * len(tgt), "what is read stands above what reads it"
+    assert "query" not in state_of(page) and not bare.problems, "nothing is locked"
+    expect(page.locator("select.vf-order")).to_be_hidden()
+    page.get_by_role("button", name="More controls").click()
+    expect(page.locator("select.vf-order")).to_be_visible()
+
+
 def test_hovering_shows_a_cell_and_a_click_locks_it(page, trace, bare):
     """Both tokens, layer, head and the exact weight, which is 0 under the mask."""
     choose(page, "Decoder")
@@ -344,8 +358,8 @@ def test_hovering_shows_a_cell_and_a_click_locks_it(page, trace, bare):
         hover_cell(page, query, key)
         check_cell(page, trace, DECODER, layer=1, head=2, query=query, key=key)
     assert page.locator(".vf-weight").inner_text() == "0"
-    tgt, following = trace.tokens["tgt"], trace.tokens["next"]
-    assert f"\u2068{tgt[1]}\u2069 (2) → \u2068{following[1]}\u2069 reads \u2068{tgt[3]}\u2069 (4)" in readout(page)
+    tgt = trace.tokens["tgt"]
+    assert f"\u2068{tgt[1]}\u2069 (2) reads \u2068{tgt[3]}\u2069 (4)" in readout(page)
     assert "Layer 2 · Head 3" in readout(page)
     click_cell(page, 3, 1)
     hover_cell(page, 4, 0)
@@ -409,7 +423,7 @@ def test_every_shortcut_in_the_help_works(page):
     assert "Layer 1 · average of its heads" in readout(page)
     press("m")
     press("m")
-    assert values_after("v", "view", len(NAMES)) == ["tokens", "layer", "heatmap", "arcs"], "l has shown arcs"
+    assert values_after("v", "view", len(NAMES)) == ["layer", "tokens", "heatmap", "arcs"], "l has shown arcs"
     press("?")
     press("?")
     expect(shortcuts).to_be_hidden()
@@ -475,10 +489,11 @@ def test_whole_words_hidden_special_tokens_and_renormalised_rows(page, trace, ba
     np.testing.assert_allclose(displayed_weights(page, 4, 5), expected.values, rtol=1e-3, atol=1e-6)
     assert state_of(page)["hidden"] == "0"
     hover_cell(page, 1, 2)
-    assert "\u2068b0b1\u2069 (2) → \u2068b1b2\u2069 reads \u2068a3a4a5\u2069 (4)" in readout(page)
+    assert "\u2068b0b1\u2069 (2) reads \u2068a3a4a5\u2069 (4)" in readout(page)
     click_cell(page, 1, 2)
     assert bare.selection() | {"query": 1, "key": 3} == bare.selection(), "in tokens, not in words"
 
+    page.locator("select.vf-named").select_option("both")
     page.get_by_label("hide special tokens").check()
     assert state_of(page)["locked"] == "true", "the locked cell is not hidden"
     page.locator(".vf-large").press("Escape")
@@ -503,8 +518,8 @@ def test_rows_are_named_by_what_they_read_as_input_or_predict(bare, page, trace)
     choose(page, "Encoder")
     expect(page.locator("select.vf-named")).to_be_hidden()
     choose(page, "Cross")
-    rows, chips = page.locator("select.vf-named"), page.locator(".vf-chips").first.locator(".vf-chip")
-    choose(page, "Tokens")
+    rows, chips = page.locator("select.vf-named"), page.locator(".vf-chip[data-side=row]")
+    choose(page, "Shaded text")
     inputs, predictions = trace.tokens["tgt"], trace.tokens["next"]
     named = {
         "both": [f"{token} → {after}" for token, after in zip(inputs, predictions, strict=True)],
@@ -658,7 +673,7 @@ def test_no_label_touches_another_or_is_cut(chromium, width, lengths):
 
 def test_the_label_in_focus_covers_no_other(page, bare):
     """Where each row and column has a label, in a small font."""
-    bare.mount(made_up_trace(39, n_layers=1, n_heads=1))
+    bare.mount(made_up_trace(36, n_layers=1, n_heads=1))
     layout = layout_of(page, ".vf-large")
     assert 13 < layout["cellHeight"] < 15
     click_cell(page, 7, 9)
@@ -683,7 +698,7 @@ def test_tokens_of_any_script_are_shown_unchanged(page, bare):
     for view in VIEWS:
         choose(page, view)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
-    choose(page, "Tokens")
+    choose(page, "Shaded text")
     assert page.locator(".vf-chip[data-side=column]").all_inner_texts() == [*TOKENS, "</s>"]
 
 
@@ -700,7 +715,7 @@ def test_with_a_single_token_no_key_causes_an_error(page, bare):
 
 def test_every_view_keeps_a_locked_column(page, trace):
     choose(page, "Cross")
-    choose(page, "Tokens")
+    choose(page, "Shaded text")
     page.locator(".vf-chip[data-side=column]").nth(4).click()
     for view in (*VIEWS, "Heatmap"):
         choose(page, view)
@@ -817,7 +832,7 @@ def test_1024_tokens_can_be_explored(page, bare):
     assert page.locator(".vf-weight").inner_text() == "…"
     bare.answer()
     check_cell(page, longest, CROSS, layer=0, head=1, query=500, key=1023)
-    choose(page, "Tokens")
+    choose(page, "Shaded text")
     page.locator(".vf-chip[data-side=row]").nth(700).click()
     assert "reads most" in readout(page)
 
@@ -831,7 +846,7 @@ def test_invalid_fields_of_a_start_are_ignored(page, bare, trace):
         bare.mount(trace, start={"layer": 99, "head": -3, "view": "y", **cell})
         state = state_of(page)
         place = [state[name] for name in ("stack", "layer", "head", "view", "locked")]
-        assert place == [ENCODER, "2", "0", "heatmap", "false"], cell
+        assert place == [ENCODER, "2", "0", "tokens", "false"], cell
 
 
 def test_a_locked_cell_tells_what_its_weight_does_once_it_is_measured(page, trace):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from benchmarks.messages import decode
 from tests.js.reference import Options, derived
+from visformer.analysis.heads import strongest_word
 from visformer.web.codes import ONE
 
 
@@ -132,3 +133,27 @@ def test_heads_are_ordered_by_place_score_or_similarity(node, by, layers):
     order = np.argsort(expected if by == "entropy" else -expected, kind="stable")
     assert [(layer, head) for layer, head, _ in actual] == [(layers[i // 4], i % 4) for i in order]
     np.testing.assert_allclose([score for *_, score in actual], expected[order], rtol=1e-6)
+
+
+STRONGEST = """
+  const labels = (side) => args.texts[side].map((text, i) => ({ text, special: args.special[side][i] }))
+  return m.strongest(Float32Array.from(args.values), { rows: labels("rows"), columns: labels("columns") })
+"""
+TEXTS = st.sampled_from(["Northeastern", "東", "大学", ".", "。", "</s>", "7", "I", "\u0301", "𝒜b"])
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_the_word_that_is_chosen_at_first_is_that_of_the_analysis(node, data):
+    head = data.draw(patterns(1))[0]
+    head = np.round(head, 4)  # as sent
+    texts = {
+        side: data.draw(st.lists(TEXTS, min_size=n, max_size=n)) for side, n in zip(SIDES, head.shape, strict=True)
+    }
+    special = {side: [text == "</s>" for text in texts[side]] for side in SIDES}
+    given_ = {"values": head.astype(float).ravel().tolist(), "texts": texts, "special": special}
+    expected = strongest_word(head, *texts.values(), tuple(special.values()))
+    assert node.run("explorer/derive.js", STRONGEST, given_) == expected
+
+
+SIDES = ("rows", "columns")

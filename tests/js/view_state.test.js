@@ -20,7 +20,7 @@ function started(start = {}) {
 
 test("invalid fields of a start are ignored, and numbers out of range are clipped", () => {
   const plain = started().selection()
-  assert.deepEqual([plain.stack, plain.layer, plain.head, plain.view], ["encoder.self_attn", 0, 0, "heatmap"])
+  assert.deepEqual([plain.stack, plain.layer, plain.head, plain.view], ["encoder.self_attn", 0, 0, "tokens"])
   for (const start of [{ stack: "x", view: "y" }, { layer: null, head: 1.5 }, { layer: "a", head: {} }]) {
     assert.deepEqual(started(start).selection(), plain)
   }
@@ -57,7 +57,7 @@ test("a head that is added is shown with the others, in the view that shows seve
 test("the average of several heads is shown in any view", () => {
   const state = started({ combine: "mean" })
   state.chooseHead({ layer: 1, head: 1 }, true)
-  assert.deepEqual([state.view, state.heads.length], ["heatmap", 2])
+  assert.deepEqual([state.view, state.heads.length], ["tokens", 2])
 })
 
 test("a locked cell stays until it is unlocked, and others are added to it", () => {

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.messages import read_message
 from tests.web.support import made_up_trace
 from visformer.errors import N_, TraceError
-from visformer.panel import Labels, Panel, common_limit, numbered, traced
+from visformer.panel import Labels, Panel, common_limit, numbered, predicting, traced
 from visformer.web.panels import Click, click_from, pack_panels
 
 
@@ -55,7 +55,10 @@ def test_the_panel_of_a_tensor_has_the_labels_of_its_axes():
     pattern = traced(trace, "decoder.1.cross_attn.pattern", 2, title="A", scale="weight")
     assert np.array_equal(pattern.values, trace["decoder.1.cross_attn.pattern"].value[2])
     assert pattern.rows.texts == trace.tokens["tgt"]
-    assert pattern.rows.after == trace.tokens["next"]
+    assert not pattern.rows.after, "a row is named for its input"
+    predicts = predicting(trace, pattern.rows)
+    assert (predicts.texts, predicts.after) == (trace.tokens["tgt"], trace.tokens["next"])
+    assert predicts.title != pattern.rows.title, "and says so where it is named for its prediction too"
     assert pattern.columns.texts == trace.tokens["src"]
     assert (pattern.name, pattern.end) == ("pattern", 1.0)
 

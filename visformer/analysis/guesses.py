@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from visformer.analysis.heads import is_word, strongest_word
 from visformer.analysis.intervals import percentiles, resamples, wilson
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, TraceError
@@ -32,7 +33,7 @@ __all__ = [
     "nearest",
     "next_choices",
     "share_right",
-    "sides_of",
+    "to_ask",
     "word_row",
     "words_of",
 ]
@@ -44,7 +45,12 @@ class Word:
 
     text: str
     places: tuple[int, ...]  # of its tokens
-    following: str = ""  # the token that its last row predicts; "" where nothing is predicted
+    is_special: bool = False
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it is a word, neither punctuation nor a special token."""
+        return is_word(self.text, self.is_special)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class WordRow:
     words: tuple[Word, ...]  # those it can read
     weights: Floats  # of each, (word,); they sum to 1
 
+    @property
+    def most(self) -> Word:
+        """The word that it reads most."""
+        return self.words[int(self.weights.argmax())]
+
 
 def words_of(trace: "Trace", side: str) -> tuple[Word, ...]:
     """Return the words of a side, "src" or "tgt", special tokens among them, in order.
@@ -61,12 +72,10 @@ def words_of(trace: "Trace", side: str) -> tuple[Word, ...]:
     Raises:
         MissingTensor: the Trace has no such side.
     """
-    tokens, following = trace.tokens[side], trace.tokens.get("next", ()) if side == "tgt" else ()
-    marks = [*zip(trace.words[side], trace.special[side], strict=True)]
+    tokens, special = trace.tokens[side], trace.special[side]
+    marks = [*zip(trace.words[side], special, strict=True)]
     groups = [tuple(group) for _, group in groupby(range(len(tokens)), key=marks.__getitem__)]
-    return tuple(
-        Word("".join(tokens[i] for i in group), group, following[group[-1]] if following else "") for group in groups
-    )
+    return tuple(Word("".join(tokens[i] for i in group), group, bool(special[group[0]])) for group in groups)
 
 
 def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = None, head: int = 0) -> WordRow:
@@ -83,7 +92,7 @@ def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = N
         MissingTensor: the Trace has no patterns of this attention.
         TraceError: there is no such word, layer or head.
     """
-    query, key = sides_of(stack)
+    query, key = stack.sides
     readers = words_of(trace, query)
     _require("word", word, range(len(readers)))
     rows = [*readers[word].places]
@@ -101,10 +110,24 @@ def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = N
     return WordRow(tuple(words), weights / weights.sum())
 
 
-def sides_of(stack: "Stack") -> tuple[str, str]:
-    """Return the side that reads in an attention, and the one that is read."""
-    query = "src" if stack.part == "encoder" else "tgt"
-    return query, "src" if stack.kind == "cross_attn" else query
+def to_ask(readers: Sequence[Word], rows: Sequence[WordRow]) -> int | None:
+    """Return the place of the word to ask about: that of :func:`visformer.analysis.heads.strongest_word`.
+
+    Args:
+        readers: the words that read.
+        rows: what each reads.
+
+    Returns:
+        The place; None: every word reads punctuation or a special token most.
+    """
+    keys = [*dict.fromkeys(word for row in rows for word in row.words)]
+    table = np.zeros((len(readers), len(keys)))
+    for at, row in enumerate(rows):
+        table[at, [keys.index(word) for word in row.words]] = row.weights
+    queries, read = ([word.text for word in words] for words in (readers, keys))
+    special = [word.is_special for word in readers], [word.is_special for word in keys]
+    best = strongest_word(table, queries, read, special)
+    return best if best is not None and rows[best].most.has_text else None
 
 
 def _require(name: str, value: Any, known: Collection[Any]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.stacks import ranges, shape_of
+from visformer.trace.stacks import Stack, ranges, shape_of
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Tokens = Sequence[str]
@@ -213,6 +213,59 @@ def same_place(n_queries: int, n_keys: int) -> npt.NDArray[np.intp]:
     Maps first to first and last to last; ties go to the even key. For equal lengths this is the diagonal.
     """
     return np.rint(np.arange(n_queries) * (n_keys - 1) / max(1, n_queries - 1)).astype(np.intp)
+
+
+def is_word(token: str, special: bool = False) -> bool:
+    """Whether a token is a word or a part of one: it has a letter or a digit, and stands for text."""
+    return not special and any(map(str.isalnum, token))
+
+
+def clearest_head(trace: Trace, stack: Stack) -> tuple[int, int]:
+    """Return the layer and head whose words read another word most: their largest weight on one, on average.
+
+    Special tokens and punctuation count neither as readers nor as read. Without two words it is the first head.
+    """
+    readers, read = (
+        np.array([*map(is_word, trace.tokens[side], trace.special[side])], dtype=bool) for side in stack.sides
+    )
+    others = readers[:, None] & read
+    if stack.kind == "self_attn":
+        np.fill_diagonal(others, False)
+    best, most = (next(iter(stack.layers(trace))), 0), 0.0
+    for layer, pattern in stack.layers(trace).items():
+        means = (
+            np.where(others, pattern.value, 0.0).max(axis=-1).sum(axis=-1)
+        )  # (head,), of as many words for every head
+        if means.max() > most:
+            best, most = (layer, int(means.argmax())), float(means.max())
+    return best
+
+
+def strongest_word(
+    pattern: npt.ArrayLike, queries: Tokens, keys: Tokens, special: tuple[Sequence[bool], Sequence[bool]]
+) -> int | None:
+    """Return the row of the word that reads another one most.
+
+    Of the words whose largest weight lies on a word, the one with the largest; of equal ones, to two decimals, the one
+    of the longest pair, so that a name goes before a pronoun. If none reads a word most, it is chosen among all words.
+
+    Args:
+        pattern: (query, key), the weights of one head.
+        queries: the tokens, or words, that read.
+        keys: those that are read.
+        special: which of the queries and of the keys stand for no text.
+
+    Returns:
+        The row; None: there are no words.
+    """
+    weights = np.asarray(pattern)
+    best: dict[int, tuple[bool, float, int]] = {}
+    for row, token in enumerate(queries):
+        if is_word(token, special[0][row]):
+            key = int(weights[row].argmax())
+            reads_word = is_word(keys[key], special[1][key])
+            best[row] = (reads_word, round(float(weights[row, key]), 2), len(token) + len(keys[key]))
+    return max(best, key=best.__getitem__, default=None)
 
 
 def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from visformer.pictures.map import WholeModel
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
-from visformer.web.selection import Selection
+from visformer.web.selection import START_VIEW, Selection
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def explorer(
     attention: Literal["self_attn", "cross_attn"] | None = None,
     layer: int | None = None,
     head: int = 0,
-    view: str = "heatmap",
+    view: str = START_VIEW,
     query: int | None = None,
     key: int | None = None,
     cells: Iterable[tuple[int, int]] = (),
@@ -65,7 +65,7 @@ def explorer(
         attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
         layer: the layer of the head; None: the first in the Trace.
         head: the head.
-        view: how the head is drawn: "heatmap", "arcs", "tokens" or, with all heads beside it, "layer".
+        view: how the head is drawn: "tokens", shaded text, "heatmap", "arcs" or, with all heads larger, "layer".
         query: the row of a locked cell; without ``key``, the whole row.
         key: the column of a locked cell.
         cells: cells locked besides, as pairs (query, key).

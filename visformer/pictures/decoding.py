@@ -8,7 +8,7 @@ import numpy as np
 
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
-from visformer.panel import Labels, Panel, traced
+from visformer.panel import Labels, Panel, predicting, traced
 from visformer.pictures.registry.options import STEP_HELP, Flag, Number, Place, layer_of
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -34,7 +34,7 @@ def growing(trace: Trace, layer: int, step: int) -> Panel:
     panel = traced(trace, path, 0, title=title, scale="weight")
     values = np.asarray(trace[path].value, dtype=np.float64).mean(axis=0)
     values[step + 1 :] = np.nan
-    return replace(panel, values=values)
+    return replace(panel, values=values, rows=predicting(trace, panel.rows))
 
 
 def sureness(steps: Sequence[Any], at: int, gettext: Gettext = str) -> Panel:

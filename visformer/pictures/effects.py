@@ -13,7 +13,7 @@ from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, Where, attribution, attribution_of, globs
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
-from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, tokens_of, traced
+from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, predicting, tokens_of, traced
 from visformer.pictures.registry.options import SELECTED, STACK, Choice, Place, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -62,6 +62,8 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
     outlined = np.zeros(effects.values.shape, dtype=bool)
     outlined[_cell(effects, cell)] = True
     pattern = traced(trace, f"{setting.path}.pattern", setting["head"], title=N_("weights"), scale="weight")
+    if setting["stack"].startswith("decoder"):
+        pattern = replace(pattern, rows=predicting(trace, pattern.rows))
     title: str = _EXACT
     if effects.method == "gradient":
         title = setting.gettext(_ESTIMATED).format(n=weight_effects.EXACT_TOKENS)
@@ -279,7 +281,7 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
 
 def _rows(trace: Any, where: str) -> Labels:
     rows = tokens_of(trace, "src" if where == "encoder" else "tgt", AXIS_TITLES["query"])
-    return rows if where == "encoder" else replace(rows, after=trace.tokens["next"])
+    return rows if where == "encoder" else predicting(trace, rows)
 
 
 def _source_share(setting: Setting, method: str, title: str) -> Panel:

@@ -19,11 +19,19 @@ class Stack:
     kind: Literal["self_attn", "cross_attn"]
     label: str
     about: str
+    says: str  # the same in everyday words
+    translating: str  # the same of a translator
 
     @property
     def name(self) -> str:
         """As in tensor names: ``decoder.cross_attn``."""
         return f"{self.part}.{self.kind}"
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The side of a Trace that reads, "src" or "tgt", and the one that is read."""
+        query = "src" if self.part == "encoder" else "tgt"
+        return query, "src" if self.kind == "cross_attn" else query
 
     def of_kind(self, kind: str) -> bool:
         """Whether models of ``kind`` ("encoder", "decoder" or "encoder-decoder") have it."""
@@ -40,10 +48,19 @@ class Stack:
 
 
 STACKS = (
-    Stack("encoder", "self_attn", N_("Encoder"), N_("Encoder self-attention: the source reads itself.")),
-    Stack("decoder", "self_attn", N_("Decoder"), N_("Decoder self-attention: the target reads itself, never ahead.")),
-    Stack("decoder", "cross_attn", N_("Cross"), N_("Cross-attention: the target reads the source.")),
-)
+    Stack(
+        "encoder", "self_attn", N_("Encoder"), N_("Encoder self-attention: the source reads itself."),
+        N_("source reads itself"), N_("sentence reads itself"),
+    ),
+    Stack(
+        "decoder", "self_attn", N_("Decoder"), N_("Decoder self-attention: the target reads itself, never ahead."),
+        N_("target reads itself"), N_("translation reads itself"),
+    ),
+    Stack(
+        "decoder", "cross_attn", N_("Cross"), N_("Cross-attention: the target reads the source."),
+        N_("target reads source"), N_("translation reads sentence"),
+    ),
+)  # fmt: skip
 
 
 def shape_of(layers: "Mapping[int, TracedTensor]") -> tuple[int, int, int, int]:

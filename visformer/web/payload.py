@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from visformer.analysis.heads import SCORES, Score, head_scores
 from visformer.errors import N_, BudgetError
-from visformer.panel import Scale, map_scale, stack_title, ticks
+from visformer.panel import Scale, map_scale, stack_says, stack_title, ticks
 from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
@@ -256,7 +256,11 @@ class _Feed:
             "colours": CURVES,
             "resident": plan.resident,
             "stacks": [
-                {**self.describe(stack, numbers, gettext), "about": stack_title(trace, stack, gettext)}
+                {
+                    **self.describe(stack, numbers, gettext),
+                    "about": stack_title(trace, stack, gettext),
+                    "says": stack_says(trace, stack, gettext),
+                }
                 for stack in STACKS
                 if stack.name in self.layers
             ],

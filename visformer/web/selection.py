@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 Exported = Literal["heatmap", "arcs", "tokens"]
 """The ways in which a file shows one head."""
 
-VIEWS: Mapping[str, Exported] = {"heatmap": "heatmap", "arcs": "arcs", "tokens": "tokens", "layer": "heatmap"}
-"""The views of the explorer, and how a file shows the head in focus of each; the first is the default."""
+VIEWS: Mapping[str, Exported] = {"tokens": "tokens", "heatmap": "heatmap", "arcs": "arcs", "layer": "heatmap"}
+"""The views of the explorer, and how a file shows the head in focus of each."""
+
+START_VIEW = next(iter(VIEWS))
+"""The view that the explorer begins with. A link that selects something but no view means the heatmap, as ever."""
 
 if [*VIEWS] != (_drawn := [PurePosixPath(name).stem for name in imports("explorer/views/index.js")]):
     raise ImportError(f"explorer/views/index.js has the views {_drawn}, VIEWS {[*VIEWS]}: say how each is exported")
@@ -63,7 +66,7 @@ class Selection:
     stack: str = "encoder.self_attn"
     layer: int = 0
     head: int = 0
-    view: str = next(iter(VIEWS))
+    view: str = "heatmap"
     query: int | None = None
     key: int | None = None
     combine: str = "one"

@@ -32,14 +32,16 @@ _TEXT = {
     "hint_touch": N_("Tap to lock. ? explains the scores."),
     "legend": N_("Colour scale from weight 0 to weight 1, on a square-root scale."),
     "views": N_("Type of view"),
+    "more": N_("More controls"),
+    "less": N_("Fewer controls"),
+    "view_tokens": N_("Shaded text"),
+    "view_tokens_about": N_("Choose a word: what does it read?"),
     "view_heatmap": N_("Heatmap"),
-    "view_heatmap_about": N_("One head as a matrix: a row for each token that reads."),
+    "view_heatmap_about": N_("Each row is a word that reads, each column a word that is read."),
     "view_arcs": N_("Arcs"),
-    "view_arcs_about": N_("Lines from each token to those it reads; Shift-click adds heads."),
-    "view_tokens": N_("Tokens"),
-    "view_tokens_about": N_("Choose a token: the others are shaded by how much it reads them, or they read it."),
+    "view_arcs_about": N_("A line leads from each word to what it reads. Shift-click adds heads."),
     "view_layer": N_("One layer"),
-    "view_layer_about": N_("All heads of this layer, larger."),
+    "view_layer_about": N_("All heads of this layer side by side. Click one to enlarge it."),
     "combine": N_("Heads"),
     "combine_one": N_("this one"),
     "combine_mean": N_("average"),
@@ -82,6 +84,12 @@ _TEXT = {
     "keep_about": N_("Save this picture as a PNG file, at twice the screen resolution"),
 }
 
+_WEIGHT_TEXT = {
+    "reads_share": N_("Of all that {query} reads here, {share} is {key}."),
+    "reads_nothing": N_("{key} stands for no word: that is where a row reads that looks for nothing in particular."),
+}
+"""Besides, of attention weights only."""
+
 _MAP_TEXT = {
     "rows": N_("query"),
     "columns": N_("key"),
@@ -106,7 +114,7 @@ _KEYS = (
     ("← → ↑ ↓", N_("another head or layer")),
     ("Shift + ← → ↑ ↓", N_("another cell")),
     ("s", N_("another attention: encoder, decoder, cross")),
-    ("v", N_("another view: heatmap, arcs, tokens, layer")),
+    ("v", N_("another view: shaded text, heatmap, arcs, layer")),
     ("m", N_("this head, the average, the maximum")),
     ("l", N_("all heads of the layer together")),
     ("o", N_("another order of the heads")),
@@ -127,7 +135,7 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
     sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
     chosen = map_scale(trace)
     is_map = chosen["scale"] != "weight"
-    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else {})).items()}
+    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else _WEIGHT_TEXT)).items()}
     if is_map:
         (low, _), *_, (high, _) = ticks(chosen["scale"], chosen["limit"])
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))

@@ -287,8 +287,23 @@ def test_an_empty_box_is_no_error_and_offers_an_example(new_app, link, opened):
 
 def question(app):
     """Return what the page suggests to try; "" if nothing."""
-    (caption,) = captions(app, "Each row reads")
+    (caption,) = captions(app, "Each word reads")
     return caption.partition(" Try: ")[2]
+
+
+@pytest.mark.parametrize(("layer", "head"), [("1", "8"), ("3", "4")])
+def test_what_the_row_of_the_language_token_reads_is_said_where_it_is_seen(new_app, layer, head):
+    app = new_app(stack="cross", layer=layer, head=head)
+    (caption,) = captions(app, "Each word reads")
+    trace = app.session_state["run"].trace
+    row = trace[f"decoder.{int(layer) - 1}.cross_attn.pattern"].value[int(head) - 1, 0]
+    most = int(row.argmax())
+    assert f"it reads {trace.tokens['src'][most]} most ({row[most]:.2f})" in caption
+    assert ("nothing in particular" in caption) == (trace.tokens["src"][most] == "</s>")
+    for elsewhere in ({"view": "tokens"}, {"view": "layer"}, {"hiding": "1"}, {"stack": "decoder"}):
+        link = {"stack": "cross", "layer": layer, "head": head, **elsewhere}
+        (caption,) = captions(new_app(**link), "Each word reads")
+        assert "The first row" not in caption
 
 
 @pytest.mark.parametrize(("sentence", "name"), [*zip(NAMING, ("Northeastern", "东北", "北京"), strict=True)])

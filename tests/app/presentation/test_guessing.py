@@ -90,7 +90,7 @@ def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phon
     assert texts(app.run(), "The presenter is choosing a question")
     assert not app.text_input, "no box, and no translation that would tell the answer"
     press(presenter, "guess_ask")
-    question = "Layer 3, head 3: which words does it read at “东北”?"
+    question = "Layer 3, head 3: which word does “去” read most?"
     for each in (presenter, app.run()):
         assert told(each, "Layer 3") == question
         assert not texts(each, "Translation"), "it tells the answer"
@@ -386,7 +386,7 @@ def test_a_lesson_carries_a_question_which_a_presenter_of_a_room_can_ask(new_app
     press(app.run(), "lesson_guess")
     assert app.selectbox(key="guess_word").value == 2
     press(app, "guess_ask")
-    assert told(app, "Layer 3") == "Layer 3, head 3: which words does it read at “去”?"
+    assert told(app, "Layer 3") == "Layer 3, head 3: which word does “去” read most?"
     press(app, "guess_reveal")
     press(app, "guess_end")
     assert told(app, "Ask first.")

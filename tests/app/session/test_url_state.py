@@ -68,7 +68,7 @@ START = url_state.start(BUNDLED[0])
         ({"view": "arcs"}, Selection(view="arcs")),
         ({"stack": "encoder"}, Selection()),
         ({"head_view": "silence", "head_scales": "1.3.0"}, Selection()),
-        ({"model": "untrained-64x4-enc2-dec2-ff128"}, Selection()),
+        ({"model": "untrained-64x4-enc2-dec2-ff128"}, Selection(view="tokens")),
     ],
     ids=str,
 )
@@ -132,7 +132,7 @@ def assert_printable(*remarks):
     ("address", "expected"),
     [
         ({"masks view": "x"}, "masks view=x: no page has such an option."),
-        ({"view": "\u202ea\nb"}, "view=·a·b: choose one of heatmap, arcs, tokens, layer."),
+        ({"view": "\u202ea\nb"}, "view=·a·b: choose one of tokens, heatmap, arcs, layer."),
     ],
 )
 def test_a_remark_is_one_printable_line(address, expected):

@@ -450,13 +450,13 @@ def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, 
 
 def check_guess(wanted: Wanted, trace: "Trace") -> tuple[str, VisformerError] | None:
     """Return the name and value that a model lacks, with the reason; None: the question can be asked."""
-    from visformer.analysis.guesses import sides_of, words_of
+    from visformer.analysis.guesses import words_of
 
     fitted, wrong = wanted.place.fitting(trace)
     if wanted.kind != "next" and wrong.keys() & _GUESS_PLACE:
         name = min(wrong.keys() & _GUESS_PLACE)
         return f"{name}: {wanted.place.link()[name]}", wrong[name]
-    side = "tgt" if wanted.kind == "next" else sides_of(next(s for s in STACKS if s.name == fitted.stack))[0]
+    side = "tgt" if wanted.kind == "next" else next(s for s in STACKS if s.name == fitted.stack).sides[0]
     if side not in trace.tokens:
         return f"kind: {wanted.kind}", LessonError(N_("this model predicts no next tokens."))
     count = len(words_of(trace, side))

@@ -35,7 +35,7 @@ class Wanted:
 
     kind: QuestionKind = "head"
     place: Selection = field(default_factory=Selection)  # the attention, layer and head
-    word: int | None = None  # among those that read; None: the one at the place's query, or one near the end
+    word: int | None = None  # among those that read; None: one whose answer is a word, see analysis.guesses.to_ask
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,6 @@ class Question:
         kind: one of KINDS.
         sentence: what is translated; "" where people choose from its words, or it would tell what comes next.
         asked: the word that reads or, of "next", the target so far.
-        following: of a decoder's word, the token that it predicts; "" otherwise.
         stack: name of the attention; of "next" "".
         layer: from 0, of "head".
         head: from 0, of "head".
@@ -58,7 +57,6 @@ class Question:
     kind: QuestionKind
     sentence: str
     asked: str
-    following: str = ""
     stack: str = ""
     layer: int = 0
     head: int = 0

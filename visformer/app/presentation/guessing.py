@@ -6,7 +6,7 @@ begins, turns and ends a question is followed by the form that makes one, and by
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -157,6 +157,7 @@ _T = TypeVar("_T")
 
 _KIND = Slot("guess_kind", "head")
 _STACK, _LAYER, _HEAD, _WORD = (Slot[Any](f"guess_{name}", None) for name in ("stack", "layer", "head", "word"))
+_ABOUT: Slot[tuple[object, ...] | None] = Slot("guess_about", None)  # what the word was chosen for
 _NEEDS = (*PATTERNS, "logits")
 _LEAST = 2  # words to choose from
 
@@ -171,6 +172,7 @@ def _form(guess: Guess) -> None:
         _LAYER.set(wanted.place.layer)
         _HEAD.set(wanted.place.head)
         _WORD.set(None)
+        _ABOUT.set(None)
     with st.container(key="guess_title"):
         st.text(_(BEGIN))
     st.caption(_("The phones wait for your question, and this page tells nothing about the answer."))
@@ -210,20 +212,23 @@ def _question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 def _next_question(trace: "Trace", wanted: Wanted | None) -> Question:
     from visformer.analysis.guesses import next_choices, words_of
+    from visformer.analysis.heads import is_word
     from visformer.pictures.style import visible
 
     if "logits" not in trace or not trace.tokens.get("next"):
         raise VisformerError(_NO_LOGITS)
     words = words_of(trace, "tgt")
-    at = _word(words, wanted)
-    options, shares = next_choices(trace, words[at].places[-1])
+    choices = [next_choices(trace, word.places[-1]) for word in words]
+    good = [i for i, (texts, shares) in enumerate(choices) if is_word(texts[int(shares.argmax())])]
+    at = _word(words, wanted, ("next",), good, max(good, default=None))
+    options, shares = choices[at]
     written = " ".join(visible(word.text) for word in words[: at + 1])
     source = boxes.source() if trace.tokens.get("src") else ""  # what a decoder reads holds the answer
     return Question("next", source, written, options=_labels(options), shares=tuple(shares.tolist()))
 
 
 def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
-    from visformer.analysis.guesses import sides_of, word_row, words_of
+    from visformer.analysis.guesses import to_ask, word_row, words_of
     from visformer.pictures.style import visible
 
     stacks = {stack.name: stack for stack in STACKS if stack.in_trace(trace)}
@@ -233,34 +238,50 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
     if is_head:
         layer = _choice(_LAYER, {number: str(number + 1) for number in layers}, _("Layer"))
         head = _choice(_HEAD, {number: str(number + 1) for number in range(len(layers[layer]))}, _("Head"))
-    words = words_of(trace, sides_of(stack)[0])
-    at = _word(words, wanted)
-    row = word_row(trace, stack, at, layer=layer if is_head else None, head=head)
+    words = words_of(trace, stack.sides[0])
+    where: dict[str, Any] = {"layer": layer if is_head else None, "head": head}
+    rows = [word_row(trace, stack, i, **where) for i in range(len(words))]
+    good = [i for i, row in enumerate(rows) if row.most.has_text]
+    at = _word(words, wanted, (stack.name, *where.values()), good, to_ask(words, rows))
+    row = rows[at]
     if len(row.words) < _LEAST:
         raise VisformerError(_FEW, word=visible(row.words[0].text))
     if len(row.words) > limits.GUESS_WORDS:
         raise VisformerError(_MANY, given=len(row.words), limit=limits.GUESS_WORDS)
     place: dict[str, Any] = {"stack": stack.name, "layer": layer, "head": head}
-    asked, following = (visible(text) if text else "" for text in (words[at].text, words[at].following))
     options = _labels([word.text for word in row.words])
     kind: QuestionKind = "head" if is_head else "model"
-    source = "" if sides_of(stack)[1] == "src" else boxes.source()  # otherwise it is what people choose from
-    return Question(kind, source, asked, following, **place, options=options, shares=tuple(row.weights.tolist()))
+    source = "" if stack.sides[1] == "src" else boxes.source()  # otherwise it is what people choose from
+    asked = visible(words[at].text)
+    return Question(kind, source, asked, **place, options=options, shares=tuple(row.weights.tolist()))
 
 
-def _word(words: "Sequence[Word]", wanted: Wanted | None) -> int:
-    """Draw the choice of the word, at first the one that is wanted."""
+def _word(
+    words: "Sequence[Word]", wanted: Wanted | None, about: tuple[object, ...], good: Collection[int], best: int | None
+) -> int:
+    """Draw the choice of the word: at first the one that is wanted, or the one in focus if it is good, or the best one.
+
+    Args:
+        words: to choose from.
+        wanted: what the form begins with.
+        about: whose words they are; where that or a word changes, the word is chosen anew.
+        good: the places of words whose answer is a word.
+        best: the best of them; None: there is none.
+    """
     from visformer.pictures.style import visible
 
     _ = boxes.gettext()
+    about = (*about, *(word.text for word in words))
+    if _ABOUT.get() not in (None, about):
+        _WORD.set(None)
+    _ABOUT.set(about)
     query = wanted.place.query if wanted is not None else None
-    first = next((i for i, word in enumerate(words) if query in word.places), max(0, len(words) - 3))
+    focus = next((i for i in good if query in words[i].places), best)
+    first = max(0, len(words) - 3) if focus is None else focus
     if wanted is not None and wanted.word is not None:
         first = min(wanted.word, len(words) - 1)
-    shown = [
-        f"{visible(each.text)} → {visible(each.following)}" if each.following else visible(each.text) for each in words
-    ]
-    return _choice(_WORD, {i: f"{i + 1} · {text}" for i, text in enumerate(shown)}, _("Word that reads"), first)
+    shown = {i: f"{i + 1} · {visible(word.text)}" for i, word in enumerate(words)}
+    return _choice(_WORD, shown, _("Word that reads"), first)
 
 
 def _choice(slot: Slot[Any], options: Mapping[_T, str], label: str, first: _T | None = None) -> _T:
@@ -289,13 +310,13 @@ _TAPS = "guess_taps"
 _NAME = Slot("guess_name", "")
 _MOST_NAMES = 5
 _READS = {
-    "head": N_("Layer {layer}, head {head}: which words does it read at “{word}”?"),
-    "model": N_("Which words does the model read at “{word}”?"),
+    "head": N_("Layer {layer}, head {head}: which word does “{word}” read most?"),
+    "model": N_("In the whole model, which word does “{word}” read most?"),
     "next": N_("What comes next? “{word} …”"),
 }
 _TAP = {
-    "head": N_("Tap the words that it reads most, as many as you like."),
-    "model": N_("Tap the words that it reads most, as many as you like."),
+    "head": N_("Tap it or, if you are not sure, several words."),
+    "model": N_("Tap it or, if you are not sure, several words."),
     "next": N_("Tap one: these are the five tokens that the model finds likeliest, in an order that tells nothing."),
 }
 
@@ -358,11 +379,9 @@ def _asked_line(question: Question) -> None:
 
 
 def _about(question: Question) -> str:
-    """Say who reads what, and what the word leads to."""
+    """Say who reads what."""
     _ = boxes.gettext()
     told = [_(stack.about) for stack in STACKS if stack.name == question.stack]
-    if question.following:
-        told.append(_("The next token is “{token}”.").format(token=question.following))
     if question.kind == "model":
         told.append(_("What the model reads is the mean over all heads and layers of this attention."))
     return paragraph(*told)

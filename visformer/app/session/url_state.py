@@ -24,7 +24,7 @@ from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits
 from visformer.trace.stacks import short_name
-from visformer.web.selection import Selection
+from visformer.web.selection import START_VIEW, Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; not part of a state
@@ -94,16 +94,19 @@ def _unselected(model: str, choices: Mapping[str, str]) -> Selection:
 
     Choices of "Inside a head", such as silenced heads, belong to a selection whose default never changes.
     """
-    is_plain = model_of(model or offered()[0])[0] not in BUNDLED or any(name.startswith("head_") for name in choices)
-    return Selection() if is_plain else start(model_of(model or offered()[0])[0])
+    if any(name.startswith("head_") for name in choices):
+        return Selection()
+    return start(model_of(model or offered()[0])[0])
 
 
 @cache
 def start(model: str) -> Selection:
-    """Return the selection with which the explorer starts on a bundled model: its start.json names the head."""
-    with suppress(OSError, ValueError, TypeError):  # visformer doctor says what is wrong
-        return Selection(**json.loads((folder_of(model) / "start.json").read_text(encoding="utf-8")))
-    return Selection()
+    """Return the selection that the explorer starts with: the start.json of a bundled model names the head."""
+    if model in BUNDLED:
+        with suppress(OSError, ValueError, TypeError):  # visformer doctor says what is wrong
+            head = json.loads((folder_of(model) / "start.json").read_text(encoding="utf-8"))
+            return Selection(view=START_VIEW, **head)
+    return Selection(view=START_VIEW)
 
 
 def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list[Remark]:

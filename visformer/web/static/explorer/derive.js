@@ -123,6 +123,24 @@ export function derive(heads, { nColumns, words, special, isMap = false }, { how
   return { ...matrix, kept, hidden: hidden.map((share, r) => hiddenBefore[r] + share * (1 - hiddenBefore[r])) }
 }
 
+const isWord = ({ text, special }) => !special && /[\p{L}\p{N}]/u.test(text)
+
+/**
+ * The word that reads another one most, by visformer.analysis.heads.strongest_word: of the words, with a letter or digit
+ * and no special tokens, whose largest weight lies on a word, that with the largest; of equal ones, to two decimals, the
+ * longest pair. If none reads a word most, it is chosen among all words. null: there are no words.
+ */
+export function strongest(values, { rows, columns }) {
+  const found = rows.flatMap((label, row) => {
+    if (!isWord(label)) return []
+    const weights = values.subarray(row * columns.length, (row + 1) * columns.length)
+    const key = weights.indexOf(Math.max(...weights))
+    return [{ row, rank: [Number(isWord(columns[key])), Math.round(weights[key] * 100), [...label.text, ...columns[key].text].length] }]
+  })
+  const above = (a, b) => a.map((value, i) => value - b[i]).find((difference) => difference) > 0
+  return found.reduce((best, one) => (best === null || above(one.rank, best.rank) ? one : best), null)?.row ?? null
+}
+
 /** Pool a matrix into a thumbnail by the largest magnitude, as steps of the ramp. */
 export function pooled({ values, rows: { length: nRows }, columns: { length: nColumns } }, stepOf) {
   const [rows, columns] = [Math.min(nRows, LARGEST_THUMB), Math.min(nColumns, LARGEST_THUMB)]

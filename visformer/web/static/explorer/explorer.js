@@ -1,5 +1,5 @@
 /**
- * The attention explorer: thumbnails of all heads, and the selected ones as a heatmap, arcs, shaded tokens or a layer.
+ * The attention explorer: thumbnails of all heads, and the selected ones as shaded text, a heatmap, arcs or a layer.
  *
  * mountAttention(element, message) is independent of the host: Streamlit, a notebook cell and a saved HTML file pass it
  * an element and the messages of payload.py. Text is data: it goes to canvases and textContent, never HTML. All
@@ -19,7 +19,7 @@ import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
 import { ViewState, readPairs } from "./view_state.js"
-import { NAMES, VIEWS } from "./views/index.js"
+import { LARGE, NAMES, VIEWS } from "./views/index.js"
 
 const SETTLED = 250 // milliseconds by which reports of the selection are debounced
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
@@ -51,6 +51,7 @@ class AttentionView {
     this.data = null
     this.state = new ViewState()
     this.model = new ViewModel(this.state)
+    this.wanted = null // whether the visitor wants the controls for researchers; null: has not said so
     this.hoveredHead = null
     this.hoveredCell = null // while a token is locked: the cell of that token and the one under the pointer
     this.build(element)
@@ -70,6 +71,7 @@ class AttentionView {
     this.sentences = new SentenceLines(left)
     const foot = part(left, "div", "foot")
     const right = part(body, "div", "right")
+    places.caption = part(bars ?? right, "div", "caption")
     places.tools = part(bars ?? right, "div", "tools")
     const stage = part(right, "div", "stage")
     this.parts = { root, stage }
@@ -81,6 +83,7 @@ class AttentionView {
       set: (change) => this.set(change),
       stack: (name) => this.chooseStack(name),
       zoom: (direction) => this.zoom(direction),
+      fold: () => this.fold(),
       help: () => this.showHelp(!this.help.open),
     })
     this.png = pngButton(places.views, () => this.picture())
@@ -93,7 +96,7 @@ class AttentionView {
       lock: (cell, add) => this.lock(cell, add),
       hoverHead,
       openHead: (place, add) => {
-        if (!add) this.state.view = NAMES[0]
+        if (!add) this.state.view = LARGE
         this.chooseHead(place, add)
       },
       zoomed: () => this.updateControls(),
@@ -104,6 +107,17 @@ class AttentionView {
   /** The current view. */
   get view() {
     return this.views[this.state.view]
+  }
+
+  /** The cells in focus: those pointed at or locked or, in a view that chooses one, the strongest word. */
+  get cells() {
+    const { cells, view } = this.state
+    return cells.length || !VIEWS[view].chooses ? cells : this.model.strongest()
+  }
+
+  /** Whether the controls for researchers are folded away: until they are wanted, or one is in use. */
+  get isFolded() {
+    return !(this.wanted ?? this.state.isAltered)
   }
 
   /** The element of the current view that takes the keyboard focus. */
@@ -212,6 +226,13 @@ class AttentionView {
   chooseStack(name) {
     this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
     this.set(this.model.orders().includes(this.state.order) ? {} : { order: "place" })
+  }
+
+  /** Fold the controls for researchers away, or unfold them. */
+  fold() {
+    this.wanted = this.isFolded
+    this.refresh()
+    if (this.measure()) this.paint()
   }
 
   zoom(direction) {
@@ -430,10 +451,14 @@ class AttentionView {
     const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
-    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed })
+    const { isFolded } = this
+    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded })
+    this.readout.badges.hidden = isFolded
+    this.sentences.element.hidden = Boolean(VIEWS[state.view].isText)
     const exact = model.names().every((name) => data.weights.has(name))
     const { view, order, combine } = state
-    Object.assign(this.parts.root.dataset, { view, order, combine, exact, hidden: mass ?? 0 })
+    const plain = Boolean(VIEWS[view].isText)
+    Object.assign(this.parts.root.dataset, { view, plain, order, combine, exact, hidden: mass ?? 0 })
   }
 
   updateReadout() {
@@ -445,7 +470,7 @@ class AttentionView {
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.model.stack.label }
     const label = VIEWS[state.view].label ?? `view_${state.view}_about`
     this.surface.setAttribute("aria-label", fill(data.text[label], names))
-    const cell = this.hoveredCell ?? state.cells.at(-1)
+    const cell = this.hoveredCell ?? this.cells.at(-1)
     this.readout.show(cell, other, this.readWeight(cell))
     this.sentences.mark(this.model, cell)
   }
@@ -555,7 +580,10 @@ class AttentionView {
   /** The data that the current view draws; of matrix, thumb, series and grid only those in its `needs`. */
   scene() {
     const { model, theme, data } = this
-    const { view, cells, locked } = this.state
+    const { view, combine, locked } = this.state
+    const { cells } = this
+    const { rows, columns } = model.stack
+    const titleOf = (name) => data.sides.find(({ side }) => side === name.replace("+sink", ""))?.title
     const colour = (place) => (place === null ? theme.accent : theme.colours[place % theme.colours.length])
     const parts = {
       matrix: () => model.matrix(), // null until its weights have arrived
@@ -567,7 +595,9 @@ class AttentionView {
       ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      ...{ theme, cells, locked, room: this.room, hint: data.text.hover, step: data.step, scale: data.scale },
+      sides: { rows: titleOf(rows), columns: titleOf(columns) },
+      isShare: !data.isMap && combine !== "max", // whether the numbers of a row are shares of a whole
+      ...{ theme, cells, locked, room: this.room, text: data.text, step: data.step, scale: data.scale, spell: data.spell },
     }
   }
 
@@ -578,7 +608,7 @@ class AttentionView {
     const title = `${model.stack.label} · ${this.readout.title()}`
     const part = state.stack.endsWith("cross_attn") ? "cross" : state.stack.split(".")[0]
     const spot = [this.data.file, part, `L${layer + 1}`, `H${head + 1}`] // as downloads.py names the SVG
-    const name = [...spot, state.view === NAMES[0] ? "" : state.view].filter(Boolean).join("-")
+    const name = [...spot, state.view === LARGE ? "" : state.view].filter(Boolean).join("-")
     const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
     const { whole: element = this.parts.stage, repaint = () => this.paintStage() } = this.host
     return { element, repaint, theme, title, name, foot }

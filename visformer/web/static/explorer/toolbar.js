@@ -15,12 +15,13 @@ function tabs(parent, name, choose) {
     write(options, label) {
       element.ariaLabel = label
       element.replaceChildren()
-      for (const { name, label, about } of options) {
+      for (const { name, label, says, about } of options) {
         const act = () => {
           choose(name)
           focusQuietly(tab)
         }
         const tab = button(element, "tab", act, label)
+        if (says) part(tab, "span", "says", { "aria-hidden": true }).textContent = says // to be heard, it is the tab's title
         tab.dataset.name = name
         tab.title = about ?? ""
       }
@@ -63,11 +64,14 @@ function check(parent, name, change) {
 
 export class Toolbar {
   /**
-   * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, tools: HTMLElement}} places
-   * @param {{set: (change: object) => void, stack: Function, zoom: Function, help: Function}} host
+   * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, caption: HTMLElement, tools: HTMLElement}} places
+   * @param {{set: (change: object) => void, stack: Function, zoom: Function, fold: Function, help: Function}} host
    */
   constructor(places, host) {
     this.host = host
+    this.foldable = [places.order, places.tools]
+    this.caption = part(places.caption, "span", "about")
+    this.more = button(places.caption, "more", host.fold)
     this.stacks = tabs(places.stacks, "stacks", host.stack)
     this.order = select(places.order, "order", (order) => host.set({ order }))
     this.views = tabs(places.views, "views", (view) => host.set({ view }))
@@ -91,6 +95,7 @@ export class Toolbar {
   /** Write the texts, once per payload. */
   write({ text, stacks, scores, isMap }) {
     this.isMap = isMap
+    this.text = text
     this.kind.box.hidden = isMap
     this.stacks.write(stacks, text.stacks)
     this.views.write(NAMES.map((name) => ({ name, label: text[`view_${name}`], about: text[`view_${name}_about`] })), text.views)
@@ -113,11 +118,16 @@ export class Toolbar {
 
   /**
    * @param {object} state the ViewState
-   * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean}} view properties of
-   *   the current view; predicts: whether its rows predict a token
+   * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean, isFolded: boolean}}
+   *   view properties of the current view; predicts: whether its rows predict a token; isFolded: whether the controls for
+   *   researchers are folded away
    */
-  mark(state, { orders, hidden, predicts, canZoom, zoomed }) {
+  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded }) {
     this.limit = state.limit
+    this.caption.textContent = this.text[`view_${state.view}_about`]
+    this.more.textContent = this.text[isFolded ? "more" : "less"]
+    this.more.ariaExpanded = String(!isFolded)
+    for (const bar of this.foldable) bar.hidden = isFolded
     this.stacks.mark(state.stack)
     this.views.mark(state.view)
     this.combine.mark(state.combine)

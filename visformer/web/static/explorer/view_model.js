@@ -1,6 +1,6 @@
 /** Derive what is shown from data and selection: the matrix of the selected heads, its labels and tokens; no drawing. */
 
-import { derive, mean, pooled } from "./derive.js"
+import { derive, mean, pooled, strongest } from "./derive.js"
 import { headsOf } from "./order.js"
 import { cached } from "../shared/dom.js"
 
@@ -135,6 +135,13 @@ export class ViewModel {
   matrix() {
     const { focus, combine } = this.state
     return this.derived(combine === "one" ? [this.nameOf(focus)] : this.names())
+  }
+
+  /** The word that reads another one most, as a list of one cell; empty for a map, and until the weights have arrived. */
+  strongest() {
+    const matrix = this.data.isMap ? null : this.matrix()
+    const row = matrix && strongest(matrix.values, this.labels())
+    return row === null ? [] : [{ row, column: null }]
   }
 
   /** The thumbnail of the head in focus. */

@@ -41,7 +41,7 @@ export class ViewState {
   }
 
   restoreHow({ combine, order, limit, merging, hiding, renormalising, rows, heads }) {
-    Object.assign(this, { combine: combine || "one", order: order || "place", rows: rows || "both", anchor: this.focus })
+    Object.assign(this, { combine: combine || "one", order: order || "place", rows: rows || "input", anchor: this.focus })
     Object.assign(this, { merging: Boolean(merging), hiding: Boolean(hiding), renormalising: Boolean(renormalising) })
     const [kind, value] = (limit || "none-0").split("-")
     this.limit = { kind, value: Number(value) }
@@ -131,6 +131,12 @@ export class ViewState {
     this.cells = [cell]
     this.locked = true
     return cell
+  }
+
+  /** Whether anything but the head, the view and the cells differs from the start. */
+  get isAltered() {
+    const { combine, order, limit, merging, hiding, rows, heads } = this
+    return combine !== "one" || order !== "place" || limit.kind !== "none" || merging || hiding || rows !== "input" || heads.length > 1
   }
 
   /** Whether the heads are drawn individually. */

@@ -140,7 +140,7 @@ class Arcs {
       context.textAlign = align
       all.forEach(({ text, after, special }, i) => {
         const y = this.y(i)
-        if (y < 0 || y > this.seen) return
+        if (y < size / 2 || y > this.seen - size / 2) return // half a word is none
         const strong = cells.some((cell) => cell[side] === i)
         context.font = `${strong ? "600 " : ""}${size}px ${theme.font}`
         context.fillStyle = strong ? theme.text : special ? theme.faint : theme.text
