@@ -13,7 +13,7 @@ from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, Stage, axis_labels, numbered
 from visformer.pictures.block import is_normed
-from visformer.pictures.registry.options import SELECTED, Number, longest_word
+from visformer.pictures.registry.options import SELECTED, Number
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
@@ -588,15 +588,16 @@ def place_of(setting: Setting) -> Place:
 
 
 def telling_query(setting: Setting) -> int:
-    """Return the query that a page shows first: the longest word, of equally long ones that with the largest weight.
+    """Return the query that a page shows first: the word that reads another one most; without a head, in any head."""
+    from visformer.analysis.heads import strongest_word
 
-    In both languages the longest words carry the content. Without a head, the largest weight in any head counts.
-    """
-    trace, side = setting.patterns, setting.side
+    trace = setting.patterns
     (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
     pattern = stack.layers(trace)[setting["layer"]].value  # (head, query, key)
-    strongest = (pattern[setting["head"]] if "head" in setting else pattern.max(axis=0)).max(axis=-1)  # (query,)
-    return longest_word(trace, side, strongest.tolist())
+    pattern = pattern[setting["head"]] if "head" in setting else pattern.max(axis=0)
+    reads, read = stack.sides
+    special = trace.special[reads], trace.special[read]
+    return strongest_word(pattern, trace.tokens[reads], trace.tokens[read], special) or 0
 
 
 _NEEDS = ("encoder.out", "encoder.*.pattern", "decoder.*.pattern", "{part}.{layer}.resid_*", "{part}.{layer}.norm_*",

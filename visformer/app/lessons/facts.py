@@ -207,23 +207,15 @@ def aimed(selection: Selection, trace: "Trace", *, keeps_row: bool, sets_row: bo
 
 
 def _striking(place: Selection, trace: "Trace") -> tuple[int, int]:
-    """Return the cell in which a word of this head reads another word most: the largest weight of its row."""
-    import numpy as np
-
-    from visformer.analysis.heads import separators
+    """Return the cell in which a word of this head reads another one most."""
+    from visformer.analysis.heads import strongest_word
 
     part, kind = place.stack.split(".")
     tensor = trace.layers(part, kind)[place.layer]  # type: ignore[arg-type]
-    pattern = tensor.value[place.head]  # (query, key)
-    queries, keys = (
-        ~separators(trace.tokens[axis.side], trace.special[axis.side]) for axis in tensor.axes[1:] if axis.side
+    pattern, (reads, read) = tensor.value[place.head], (axis.side or "" for axis in tensor.axes[1:])
+    query = strongest_word(
+        pattern, trace.tokens[reads], trace.tokens[read], (trace.special[reads], trace.special[read])
     )
-    words = queries[:, None] & keys[None]  # (query, key)
-    if kind == "self_attn":
-        words &= ~np.eye(len(pattern), dtype=bool)
-    most = pattern == pattern.max(axis=1, keepdims=True)
-    for allowed in (words & most, words, np.ones_like(words)):
-        if allowed.any():
-            query = int(np.where(allowed, pattern, -1).max(axis=1).argmax())
-            return query, int(pattern[query].argmax())
-    raise ValueError("no cell")
+    if query is None:
+        query = int(pattern.max(axis=1).argmax())
+    return query, int(pattern[query].argmax())

@@ -342,11 +342,10 @@ def _tokens(setting: Setting) -> tuple[str, ...]:
     return setting.patterns.tokens[setting.side]
 
 
-def longest_word(trace: "Trace", side: str, strengths: Sequence[float] = ()) -> int:
-    """Return the longest word, which carries content in any language; of equally long ones the strongest or first."""
+def longest_word(trace: "Trace", side: str) -> int:
+    """Return the longest word, which carries content in any language; of equally long ones the first."""
     words, special = trace.tokens[side], trace.special[side]
-    strengths = strengths or (0.0,) * len(words)
-    return max(range(len(words)), key=lambda i: (not special[i], len(words[i].strip()), strengths[i]))
+    return max(range(len(words)), key=lambda i: (not special[i], len(words[i].strip())))
 
 
 def _token_places(setting: Setting) -> range:
