@@ -178,6 +178,27 @@ def test_the_head_under_the_pointer_says_what_it_reads_most(still):
     expect(page.locator(".vf-say")).to_contain_text(REST)
 
 
+SAID = """map => {
+  const [say, canvas] = [map.querySelector(".vf-say"), map.querySelector("canvas.vf-model")]
+  const { left, top, width, height } = canvas.getBoundingClientRect()
+  const said = new Set()
+  for (let y = 0; y < height; y += 2) for (let x = 1; x < width; x += width / 20) {
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }))
+    said.add(say.textContent)
+  }
+  canvas.dispatchEvent(new PointerEvent("pointerleave"))
+  return [...said]
+}"""
+"""Point at everything, and return what the caption says."""
+
+
+def test_pointing_at_a_strand_says_whose_it_is_and_what_is_computed_from_it(still):
+    handed = [text for text in still.locator(".vf-map").evaluate(SAID) if "(memory)" in text]
+    assert len(handed) == 5 and all("a vector of 256 numbers" in text and "a key and a value" in text for text in handed)
+    for token in ("I", "like", "cats", ".", "</s>"):
+        assert sum(f"“{token}”" in text for text in handed) == 1, token
+
+
 AT_REST = """async () => {
   await Promise.allSettled(document.getAnimations().map((one) => one.finished))
 }"""
