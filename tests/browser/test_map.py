@@ -194,7 +194,9 @@ SAID = """map => {
 
 def test_pointing_at_a_strand_says_whose_it_is_and_what_is_computed_from_it(still):
     handed = [text for text in still.locator(".vf-map").evaluate(SAID) if "(memory)" in text]
-    assert len(handed) == 5 and all("a vector of 256 numbers" in text and "a key and a value" in text for text in handed)
+    assert len(handed) == 5 and all(
+        "a vector of 256 numbers" in text and "a key and a value" in text for text in handed
+    )
     for token in ("I", "like", "cats", ".", "</s>"):
         assert sum(f"“{token}”" in text for text in handed) == 1, token
 

@@ -486,7 +486,7 @@ def view_of(name, **changes):
     example = lab.examples()[name]
     inputs = {**example.inputs, **changes}
     results = compute(example, inputs)
-    return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
+    return lab.LabView(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
 
 
 def test_printed_results_are_beside_the_computed_ones():

@@ -321,7 +321,7 @@ def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Pan
 
 
 @dataclass(frozen=True)
-class Part:
+class BlockPart:
     """A part of the block, as measured on the model.
 
     Args:
@@ -353,7 +353,7 @@ class Part:
         return self.printed != self.trained
 
 
-def who_talks(trace: Trace, stack: Stack) -> list[Part]:
+def who_talks(trace: Trace, stack: Stack) -> list[BlockPart]:
     """Measure for each part of the first layer whether changing one input token changes another token's output.
 
     ``trace`` holds :data:`RECORD` and the weights of the layer, for cross-attention also "encoder.out".
@@ -382,7 +382,7 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
         (N_("residual sum"), lambda rows: rows + x, x, "-", False),
     )
     return [
-        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
+        BlockPart(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
         for name, part, read, prefix, printed in parts
         if crosses or prefix != "cross_attn."
     ]

@@ -193,7 +193,7 @@ def pack_map(
 
 
 def _column(
-    trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbers: Numbers, gettext: Callable[[str], str]
+    trace: Trace, stack: str, layers: tuple[model_map.DrawnLayer, ...], numbers: Numbers, gettext: Callable[[str], str]
 ) -> dict[str, Any]:
     side = model_map.SIDES[stack]
     return {
@@ -208,7 +208,7 @@ def _column(
     }
 
 
-def _sublayer(sublayer: model_map.Sublayer, gettext: Callable[[str], str]) -> dict[str, Any]:
+def _sublayer(sublayer: model_map.DrawnSublayer, gettext: Callable[[str], str]) -> dict[str, Any]:
     lengths = None if sublayer.norms is None else [float(f"{norm:.4g}") for norm in sublayer.norms]
     return {"kind": sublayer.kind, "norms": lengths, "lacks": gettext(sublayer.lacks) if sublayer.lacks else ""}
 

@@ -10,7 +10,7 @@ from visformer.app.session.page import IS_NEW, page_named
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
 from visformer.pictures.head import telling_query
-from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, Place
+from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, PlaceOption
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
@@ -65,7 +65,7 @@ def scope(setting: Setting, *, page: str, first: str) -> tuple[int | None, ...]:
     return tuple(None if setting[name] < 0 else int(setting[name]) for name in ("layer", "head"))
 
 
-def _or_all(option: Place) -> Choice:
+def _or_all(option: PlaceOption) -> Choice:
     """Add "all", as -1, to the places of an option."""
 
     def values(setting: Setting) -> dict[int, str]:
@@ -82,7 +82,7 @@ def _or_all(option: Place) -> Choice:
     )
 
 
-def counted(option: Place, count: int) -> Place:
+def counted(option: PlaceOption, count: int) -> PlaceOption:
     """Return the option with a fixed number of places."""
     return replace(option, among=lambda _: range(count), per=lambda _: count)
 

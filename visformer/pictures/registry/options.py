@@ -126,7 +126,7 @@ class Number(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Option):
+class PlaceOption(Option):
     """An index: of a layer, a head, a token or a step. In Python it counts from 0.
 
     Args:
@@ -325,9 +325,9 @@ def _heads(setting: Setting) -> range | None:
     return range(shape_of(patterns)[1]) if patterns else None
 
 
-def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> Place:
+def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> PlaceOption:
     """The option of a layer; ``numbers``: of the layers, none if they are unknown."""
-    return Place(
+    return PlaceOption(
         name="layer", label=N_("Layer"), help="From 1, as on screen.", among=lambda setting: numbers(setting) or None,
         default=lambda setting: (*numbers(setting), 0)[0], per=lambda setting: per_layers(numbers(setting)),
     )  # fmt: skip
@@ -363,14 +363,14 @@ STACK = Choice(
     spell=short_name,
 )  # fmt: skip
 LAYER = layer_of(lambda setting: tuple(_patterns(setting)))
-HEAD = Place(
+HEAD = PlaceOption(
     name="head", label=N_("Head"), help="From 1.", among=_heads, per=lambda setting: len(_heads(setting) or ())
 )
-QUERY = Place(
+QUERY = PlaceOption(
     name="query", label=N_("Query"), help="The query token, from 1.", among=_token_places, tokens=_tokens,
     per=lambda setting: len(_tokens(setting)),
 )  # fmt: skip
-TOKEN = Place(
+TOKEN = PlaceOption(
     name="token", label=N_("Token"), help="From 1; by default the longest.", among=_token_places, tokens=_tokens,
     default=lambda setting: longest_word(setting.patterns, setting.side),
     per=lambda setting: f"{setting.side}{len(_tokens(setting))}",
