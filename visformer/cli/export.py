@@ -243,7 +243,7 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _kind(option: "Option") -> Any:
-    from visformer.pictures.registry.options import Choice, Flag, Number, resolved
+    from visformer.pictures.registry.options import Choice, Flag, Number, PlaceOption, resolved
     from visformer.pictures.registry.setting import Setting, Source
 
     if isinstance(option, PlaceOption):
@@ -385,7 +385,7 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
 
 def _value(option: "Option", given: Any) -> Any:
     """Convert a command-line value to Python's: counted from 0, and with full names."""
-    from visformer.pictures.registry.options import Choice, Several
+    from visformer.pictures.registry.options import Choice, PlaceOption, Several
 
     if option.name == "stack":
         return SHORT_NAMES[given]
