@@ -24,7 +24,7 @@ from visformer.pictures.head import (
 from visformer.trace.stacks import shape_of
 from visformer.web.panels import Click
 
-ATTENTION = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
+FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
 PROJECTED = ((r"&\sym{q}{q} = x", "q"), (r",\; \sym{k}{K} = X", "k"), (r" \\ &\sym{v}{V} = X", "v"))
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
@@ -45,7 +45,7 @@ if trace is not None:
     else:
         unavailable.tell(trace, needed, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
 
-    formula = ATTENTION
+    formula = FORMULA
     if view is SILENCE and has_heads:
         setting = controls.setting_of(SILENCE, trace)
         with bar:
@@ -83,7 +83,7 @@ if trace is not None:
                 for made, what in PROJECTED
                 if f"{setting.path}.w_{what}" in weights
             )
-            formula = rf"{projected} \\ {ATTENTION}" if projected else ATTENTION
+            formula = rf"{projected} \\ {FORMULA}" if projected else FORMULA
             full, place, click = setting.trace, place_of(setting), SHOWN.get()
             told = ""
             if click is not None and click.row is not None and click.column is not None:  # otherwise a label

@@ -12,7 +12,7 @@ from visformer.model import taps
 from visformer.model.attention import NO_ORDER, KeyValueCache, MultiHeadAttention, Order
 from visformer.model.config import LayerConfig
 from visformer.model.taps import Tap
-from visformer.system.arguments import checked_class
+from visformer.system.arguments import checked_class, require_whole
 
 
 @checked_class
@@ -27,6 +27,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: Literal["relu", "gelu"] = "relu") -> None:
         super().__init__()
+        require_whole("d_model", d_model)
+        require_whole("d_ff", d_ff)
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
         self.activation = F.relu if activation == "relu" else F.gelu

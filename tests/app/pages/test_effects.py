@@ -100,7 +100,7 @@ def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, expo
     assert query["text"] == "I saw a car."
     other = new_app(page="research/compare", **query)
     assert ignored(other) == []
-    overview = exported(other)[0][1][0]
+    overview = exported(other)[0][0][0]
     assert "In B, layer 2 has this of “I saw a cat.”: encoder vector, 4 · car." in overview.note
     assert not overview.values[0].any(), "the layer before it reads as before"
     assert overview.values[1].any()

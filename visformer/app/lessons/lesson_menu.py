@@ -50,10 +50,10 @@ def entry() -> None:
     ours = shipped()
     with st.container(gap="xsmall", key="lesson_starts"):
         for each, title in ours.items():
-            _way_in(each, title, key=f"lesson_start_{each}")
+            _way_in(each, plain(title), key=f"lesson_start_{each}")
         if name and name not in ours and not is_open:
             with suppress(VisformerError):  # the step says what is wrong with it
-                _way_in(name, lesson_of(name).title_in(language()), key="lesson_start_other")
+                _way_in(name, plain(lesson_of(name).title_in(language())), key="lesson_start_other")
     _link_buttons(name, step)
 
 
@@ -67,7 +67,6 @@ def invitation() -> None:
 def _way_in(lesson: str, title: str, *, key: str) -> None:
     """Draw the button that starts a lesson or, where the visitor left it, leads back to its step."""
     _, (name, step, is_open) = gettext(), LESSON.get()
-    title = plain(title)  # a visitor may have written it
     if lesson != name or is_open:
         st.button(title, key=key, type="tertiary", on_click=start, args=(lesson,))
         return

@@ -92,7 +92,9 @@ _CONNECTION = _component(
     '<div class="vf-connection" role="status" popover="manual"></div>',
     _ELEMENTS,
 )
-_PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
+_PAGE = "".join(
+    map(stylesheet, ("streamlit/page.css", "streamlit_private/legible.css", "streamlit_private/lesson.css"))
+)
 _WORDS = _component("words", "translateLabels", "streamlit_private/words.js", css=_PAGE, isolate_styles=False)
 
 
