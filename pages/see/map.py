@@ -174,7 +174,7 @@ def line_above() -> None:
     """Say what this is, and invite to the short lesson; a lesson has its own words."""
     trace = run.current().trace
     if trace is not None and not page.LESSON.get().is_open:
-        st.subheader(_(heading(trace)), anchor=False)
+        st.header(_(heading(trace)), anchor=False)
         lesson_menu.invitation()
 
 

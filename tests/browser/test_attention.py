@@ -36,6 +36,7 @@ def test_a_long_sentence_fetches_the_weights_of_the_selected_head(page, model):
     trace = model.trace(sentence, target)
     assert trace.nbytes > 1_000_000
     page.get_by_role("button", name="Encoder", exact=True).click()
+    page.get_by_role("button", name="Heatmap", exact=True).click()
     click_head(page, 1, 3)
     page.locator(".vf-large").click(position=point_of_cell(page, 40, 7))
     page.locator(".vf-root[data-weight]:not([data-weight=''])").wait_for()
@@ -165,5 +166,5 @@ def test_a_sentence_that_returns_before_the_last_one_is_complete_is_drawn(visito
     page.wait_for_timeout(3000)  # for the server to send it
     submit(page, first)
     page.evaluate("window.release()")
-    page.locator(".vf-side").first.get_by_text("books", exact=True).first.wait_for()
+    page.locator(".vf-chip").get_by_text("books", exact=True).filter(visible=True).first.wait_for()
     wait_until_done(page)

@@ -263,7 +263,7 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
         expect(page.get_by_text(told(step, "say", language))).to_be_in_viewport(ratio=1)
         for host in page.locator("section:visible .vf-host").all():
             expect(host.locator("canvas").first).to_be_in_viewport()
-            assert host.locator("canvas").first.bounding_box()["height"] > 20
+            assert host.locator("canvas").first.bounding_box()["height"] > 10
         for image in page.locator("section:visible img").all():
             assert image.evaluate("image => image.complete && image.naturalWidth") > 100
         if number < COUNT:

@@ -27,7 +27,7 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_vali
     for notice in (
         "/nowhere: there is no page with this name.",
         "foo=<img src=x onerror=alert(1)>: no page has such an option.",
-        "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
+        "view=**pie**: choose one of tokens, heatmap, arcs, layer.",
     ):
         page.get_by_text(notice).wait_for()
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -40,11 +40,11 @@ def test_ending_a_presentation_restores_the_page(visitor, name):
 
 
 def test_a_presentation_is_1_6_times_as_large_and_has_maximum_contrast(visitor):
-    page = open_at(visitor, "attention")
+    page = open_at(visitor, "attention", query="?view=heatmap")
     canvas = page.locator(".vf-large")
     font_size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label_width = "canvas => Number(canvas.dataset.left)"
-    caption = page.get_by_text("Each row reads, each column is read").first
+    caption = page.get_by_text("Each word reads others").first
     font_before, height_before = caption.evaluate(font_size), page.locator(".vf-place").bounding_box()["height"]
     label_before = canvas.evaluate(label_width)
     present(page)
