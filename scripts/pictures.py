@@ -77,7 +77,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                     page.locator(DONE).wait_for()
                     page.wait_for_timeout(1000)  # several panels are drawn one after another
                     yield f"app-{name}-{lang}", _taken(page)
-            with _page(browser, f"{address}/?lesson={SHIPPED}&step=10&lang={lang}") as page:
+            with _page(browser, f"{address}/?lesson={SHIPPED}&step=11&lang={lang}") as page:
                 page.locator(PAINTED).wait_for()
                 page.locator(DONE).wait_for()
                 yield f"lessons-{lang}", _taken(page)

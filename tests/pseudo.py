@@ -3,10 +3,13 @@
 Exempt are tokens, typed text, numbers, and the names below.
 """
 
+import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
@@ -61,6 +64,17 @@ def write(folder: Path) -> Path:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('msgstr ""\n"', f'msgstr ""\n"X-Language-Name: {NAME}\\n"\n"', 1), encoding="utf-8")
     return path
+
+
+def lesson(content: bytes) -> bytes:
+    """Return the file of a lesson with its English texts in brackets, for all languages."""
+
+    def in_brackets(value: Any) -> Any:
+        if isinstance(value, dict):
+            return f"⟦{value['en']}⟧" if "en" in value else {name: in_brackets(each) for name, each in value.items()}
+        return [in_brackets(each) for each in value] if isinstance(value, list) else value
+
+    return json.dumps(in_brackets(yaml.safe_load(content)), ensure_ascii=False).encode()  # which is YAML, too
 
 
 def unbracketed(text: str) -> list[str]:

@@ -9,10 +9,8 @@ import pytest
 import visformer as vf
 from scripts import choose_heads
 from scripts.choose_heads import (
-    FIRST,
     NAME,
     expected,
-    on_links,
     points,
     previous,
     readers,
@@ -42,14 +40,6 @@ def test_a_head_reads_itself_as_far_as_its_words_do():
 def test_the_two_strongest_readers_of_a_word_are_other_words():
     assert readers(np.stack([SECOND, UNIFORM, ITSELF]), 1, WORDS).tolist() == [1, 0.25, 0]
     assert readers(np.array([[0, 0.5, 0.5, 0], [0, 1, 0, 0], [0, 0.25, 0.75, 0], [0, 1, 0, 0]]), 1, WORDS) == 0.375
-
-
-def test_a_table_that_reads_word_for_word_has_all_weight_on_the_links():
-    table = np.zeros((len(FIRST.target), len(FIRST.source)))
-    for source, target in FIRST.sure:
-        table[target, source] = 1
-    assert on_links(np.stack([table, table / 2]), FIRST).tolist() == [1, 0.5]
-    assert on_links(table.T, FIRST.reversed()) == 1
 
 
 def test_the_previous_token_counts_in_every_row_that_has_one(model):

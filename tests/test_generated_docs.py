@@ -2,9 +2,10 @@
 
 import pytest
 
-from scripts import export_tables, model_card, model_table, settings_tables, tensors_table
+from scripts import export_tables, facts_table, model_card, model_table, settings_tables, tensors_table
 from scripts.docs import DOCS
 from visformer.adapters.huggingface.families import FAMILIES, REFUSED
+from visformer.app.lessons.facts import FACTS
 from visformer.export.formats import FORMATS
 from visformer.pictures.registry.picture import pictures
 from visformer.system.limits import LIMITS
@@ -16,6 +17,7 @@ TABLES = {
     "picker": (settings_tables, [setting.name for setting in SETTINGS]),
     "security": (settings_tables, [limit.name for limit in LIMITS]),
     "tensors": (tensors_table, [*TENSORS, *WEIGHTS]),
+    "lessons": (facts_table, [f"{{{name}}}" for name in FACTS]),
     "export": (export_tables, [*pictures(), *(each.ending for each in FORMATS)]),
 }
 

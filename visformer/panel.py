@@ -164,6 +164,21 @@ class Panel:
         return max(0, min(self.digits, self.digits + 1 - before))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A step of a computation that is played.
+
+    Args:
+        shown: the panels of this step, like a picture of their own; steps with the same ones come one after the other.
+        panel: name of the panel that is computed.
+        said: a sentence in the visitor's language.
+    """
+
+    shown: "Sequence[Panel | Sequence[Panel]]"
+    panel: str
+    said: str
+
+
 LARGE, FINE = 1e6, 6
 """From this size on, and with more decimals than this, cells show numbers with an exponent."""
 

@@ -17,10 +17,10 @@ from visformer.app.widgets.component import href, map_picture, replace_address
 from visformer.errors import LinkError
 from visformer.pictures.block import KINDS
 from visformer.pictures.head import Place
-from visformer.pictures.map import MAP, RECORD, drawn
+from visformer.pictures.map import MAP, RECORD, drawn, heading
 from visformer.trace import Trace
+from visformer.web.places import INSIDE, Inside, Zoom, cell, inside
 from visformer.web.places import RECORD as CELL
-from visformer.web.places import Zoom, cell
 from visformer.web.selection import Selection
 
 ZOOMED: Slot[Zoom | None] = Slot("map_zoom", None, resets=True)
@@ -98,7 +98,18 @@ def place_of(trace: Trace, zoom: Zoom | None, chosen: Selection) -> Mapping[str,
     place: dict[str, Any] = {"zoom": str(zoom), "way": way_of(trace, zoom, chosen)}
     if zoom.key is not None:
         place |= sum_of(trace, zoom)
+    if zoom.kind == "ffn":
+        place["inside"] = inside_of(trace, zoom)
     return place
+
+
+def inside_of(trace: Trace, zoom: Zoom) -> Inside | None:
+    """Return what a feed-forward network computes. Only now are its hidden units recorded."""
+    if trace.blocks is None or trace.lacks(f"{zoom.path}.hidden") is not None:
+        return None
+    names = [name.format(path=zoom.path, stack=zoom.stack, layer=zoom.layer) for name in INSIDE]
+    full = controls.bench().trace(boxes.source(), boxes.target(), record=controls.bench().loaded().available(names))
+    return inside(full, zoom, getattr(trace.blocks, zoom.stack).norm)
 
 
 def sum_of(trace: Trace, zoom: Zoom) -> dict[str, Any]:
@@ -159,10 +170,15 @@ def block_choices(trace: Trace, zoom: Zoom) -> dict[str, str]:
     return choices
 
 
+def line_above() -> None:
+    """Say what this is, and invite to the short lesson; a lesson has its own words."""
+    trace = run.current().trace
+    if trace is not None and not page.LESSON.get().is_open:
+        st.header(_(heading(trace)), anchor=False)
+        lesson_menu.invitation()
+
+
 above = st.container(horizontal=True, vertical_alignment="center", key="map_line")
 whole_model()
-if run.current().trace is not None:
-    with above:
-        controls.look_for(_(MAP.look_for))
-        run.current().caption = ""  # in a presentation the picture's own line has its place
-        lesson_menu.invitation()
+with above:
+    line_above()

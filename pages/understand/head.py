@@ -26,6 +26,7 @@ from visformer.web.panels import Click
 
 FORMULA = r"""&\mathrm{Attention}(\sym{q}{Q}, \sym{k}{K}, \sym{v}{V})
 = \sym{pattern}{\mathrm{softmax}}\left(\frac{\sym{q}{Q}\sym{k}{K}^T}{\sqrt{d_k}}\right) \sym{v}{V}"""
+PROJECTED = ((r"&\sym{q}{q} = x", "q"), (r",\; \sym{k}{K} = X", "k"), (r" \\ &\sym{v}{V} = X", "v"))
 CODE = (("model/attention.py", "attention"), ("model/attention.py", "MultiHeadAttention.forward"))
 SHOWN: Slot[Click | None] = Slot("head_cell", None, resets=True)  # the clicked cell, whose sum is written out
 
@@ -43,8 +44,8 @@ if trace is not None:
         controls.look_for(_(view.look_for))
     else:
         unavailable.tell(trace, needed, unavailable.NOT_TO_CHANGE if view is SILENCE else unavailable.NOTHING_BETWEEN)
-    text = ""  # the sum behind the clicked cell
 
+    formula = FORMULA
     if view is SILENCE and has_heads:
         setting = controls.setting_of(SILENCE, trace)
         with bar:
@@ -76,22 +77,22 @@ if trace is not None:
         elif picture is JOINED:
             controls.draw(JOINED.draw(setting), key="head_joined")
         else:
-            full, place = setting.trace, place_of(setting)
-            inputs, weights, output = STEPS.draw(setting)
-            left, right = st.columns([66, 34], gap="small")
-            # What is called on a click is kept by the session: it is no function of this script, which knows the Trace.
-            with left:
-                drawn_stages = stages(full, place, _)
-                controls.draw([inputs, weights], key="head_steps", on_click=SHOWN.set, stages=drawn_stages)
-            with right:
-                controls.draw([output], key="head_sum", on_click=SHOWN.set)
-            st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
-            click = SHOWN.get()
+            weights = setting.trace.params
+            projected = "".join(
+                rf"{made} W_{what.upper()}" + rf" + b_{what.upper()}" * (f"{setting.path}.b_{what}" in weights)
+                for made, what in PROJECTED
+                if f"{setting.path}.w_{what}" in weights
+            )
+            formula = rf"{projected} \\ {FORMULA}" if projected else FORMULA
+            full, place, click = setting.trace, place_of(setting), SHOWN.get()
+            told = ""
             if click is not None and click.row is not None and click.column is not None:  # otherwise a label
-                text = written_out(full, place, click.panel, click.column, click.row)
+                told = written_out(full, place, click.panel, click.column, click.row, _)
+            # What is called on a click is kept by the session: it is no function of this script, which knows the Trace.
+            controls.draw(
+                STEPS.draw(setting), key="head_steps", on_click=SHOWN.set, stages=stages(full, place, _), told=told
+            )
+            st.caption(_("Shapes, with the batch of one sentence: {shapes}").format(shapes=shapes(full, place)))
 
-    with maths, st.container(key="head_maths"):
-        if text:
-            formula_box.written_out(_(text), back=SHOWN.key)
-        else:
-            formula_box.formula(FORMULA, section="3.2", code=CODE, page="head")
+    with maths:
+        formula_box.formula(formula, section="3.2", code=CODE, page="head")

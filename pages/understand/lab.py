@@ -98,7 +98,7 @@ for input_name, values in example.inputs.items():
             inputs[input_name] = values.copy()
             inputs[input_name][place] = edited
     tables.present(label, [[f"{value:g}" for value in row] for row in edited])
-if lab.View(example, inputs, at).changed:
+if lab.LabView(example, inputs, at).changed:
     run.current().unlinked = _("The link opens the example with its own numbers: those that you typed are not in it.")
 try:
     results = compute(example, inputs)
@@ -110,7 +110,7 @@ except VisformerError as error:
         st.button(_("Show the closest one that fits"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
 else:
     with chosen:
-        view = lab.View(example, inputs, draw_places(results, at))
+        view = lab.LabView(example, inputs, draw_places(results, at))
     shown = lab.drawn(view, results, _)
     controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:

@@ -39,7 +39,7 @@ from visformer.pictures.registry.options import Option
 from visformer.pictures.registry.picture import pages
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
-from visformer.web.learning import Shown, end_of
+from visformer.web.learning import ShownTraining, end_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -198,7 +198,7 @@ def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:
         look["problem"] = found.problem.localized(_)
     about, titled = recipes[0].about, len(recipes) > 1
     shown = [
-        Shown(
+        ShownTraining(
             title=_(recipe.options.label) if titled else "",
             sight=sight,
             moments=moments[first:end],

@@ -9,11 +9,11 @@ import torch
 def attention_of(module, *, pattern=lambda x: x, heads=lambda x: x, scores=lambda x: x):
     """Let one attention module compute its output step by step, with functions of what is in between."""
 
-    def forward(x, source, *, mask=None, order=None, tap=None, cache=None):
+    def forward(query, key, value, *, mask=None, order=None, tap=None, cache=None):
         n, d_k = module.n_heads, module.w_q.out_features // module.n_heads
         q, k, v = (
             torch.stack(w(given).split(d_k, dim=-1), dim=1)
-            for w, given in ((module.w_q, x), (module.w_k, source), (module.w_v, source))
+            for w, given in ((module.w_q, query), (module.w_k, key), (module.w_v, value))
         )
         raw = scores(torch.einsum("bhqd,bhkd->bhqk", q, k) / d_k**0.5)
         allowed = torch.ones_like(raw, dtype=torch.bool) if mask is None else mask.expand(raw.shape)

@@ -15,7 +15,7 @@ from visformer.errors import LinkError, NumberError, ShapeError
 from visformer.export.drawables import drawable_of
 from visformer.panel import one_by_one
 from visformer.pictures.lab import examples
-from visformer.pictures.registry.options import Number, Place, Several, Text, resolved
+from visformer.pictures.registry.options import Number, PlaceOption, Several, Text, resolved
 from visformer.pictures.registry.picture import is_figure, pages, pictures
 from visformer.pictures.registry.setting import Source
 from visformer.pictures.worked import compute
@@ -53,7 +53,7 @@ def test_every_number_of_a_picture_has_an_upper_bound(source):
             bounded = picture.name, option.name
             if isinstance(option, Number):
                 assert resolved(option.most, setting) <= 1e6, bounded
-            if isinstance(option, Place):
+            if isinstance(option, PlaceOption):
                 assert len(option.among(setting) or ()) <= max(1024, WIDEST), bounded
             if isinstance(option, Several):
                 assert option.count(setting) <= max(1024, WIDEST), bounded

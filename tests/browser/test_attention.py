@@ -120,7 +120,7 @@ def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_p
 
 @pytest.mark.full
 def test_the_dark_page_fits_windows_of_any_size(open_app):
-    page = open_app(scheme="dark", query="attention?view=heatmap&stack=cross")
+    page = open_app(scheme="dark")
     assert page.locator(".vf-root").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(17, 22, 29)"
     for width, height in ((1440, 900), (1280, 720), (360, 740)):
         page.set_viewport_size({"width": width, "height": height})
@@ -166,5 +166,5 @@ def test_a_sentence_that_returns_before_the_last_one_is_complete_is_drawn(visito
     page.wait_for_timeout(3000)  # for the server to send it
     submit(page, first)
     page.evaluate("window.release()")
-    page.locator(".vf-side").first.get_by_text("books", exact=True).first.wait_for(state="attached")
+    page.locator(".vf-chip").get_by_text("books", exact=True).filter(visible=True).first.wait_for()
     wait_until_done(page)

@@ -674,6 +674,7 @@ def test_no_label_touches_another_or_is_cut(chromium, width, lengths):
 def test_the_label_in_focus_covers_no_other(page, bare):
     """Where each row and column has a label, in a small font."""
     bare.mount(made_up_trace(34, n_layers=1, n_heads=1))
+    choose(page, "Heatmap")
     layout = layout_of(page, ".vf-large")
     assert 13 < layout["cellHeight"] < 15
     click_cell(page, 7, 9)

@@ -39,7 +39,7 @@ def test_a_phone_answers_is_reloaded_and_sees_the_answer_when_the_presenter_turn
     expect(page.locator(".vf-part")).to_have_text("")  # while the question's elements are still there, it has two parts
     assert page.evaluate(OVERFLOW) <= 0, "the question fits the projector"
     page.keyboard.press("PageDown")
-    expect(page.locator(".vf-strips")).to_be_visible()
+    expect(page.locator(".vf-chip").first).to_be_visible()
     wait_until_done(phone)
-    expect(phone.locator(".vf-strips")).to_be_visible()
+    expect(phone.locator(".vf-chip").first).to_be_visible()
     assert "guest=" not in phone.url

@@ -19,12 +19,12 @@ def test_it_follows_the_head_that_is_chosen(open_app):
     page = open_app(query="")
     expect(page.locator(".vf-here a:not(.vf-lit)")).to_have_count(0)  # the whole model
     go_to(page, "Attention")
-    expect(page.locator(CURRENT)).to_have_attribute("data-name", "decoder.cross_attn.2")
-    click_head(page, 0, 1)
     expect(page.locator(CURRENT)).to_have_attribute("data-name", "decoder.cross_attn.0")
+    click_head(page, 2, 1)
+    expect(page.locator(CURRENT)).to_have_attribute("data-name", "decoder.cross_attn.2")
     page.get_by_role("button", name="Encoder", exact=True).click()
-    expect(page.locator(CURRENT)).to_have_attribute("data-name", "encoder.self_attn.0")
-    about = "The model; you are here: Encoder · Layer 1 · Self-attention"
+    expect(page.locator(CURRENT)).to_have_attribute("data-name", "encoder.self_attn.2")
+    about = "The model; you are here: Encoder · Layer 3 · Self-attention"
     expect(page.get_by_role("navigation", name=about)).to_be_visible()
     go_to(page, "Embedding + position")
     expect(page.locator(LIT)).to_have_count(2)

@@ -111,7 +111,7 @@ def test_each_step_of_a_lesson_is_one_entry(open_app):
     seen = [shown(page)]
     entries = page.evaluate("history.length")
     turns = {
-        1: page.get_by_role("button", name="Guided lesson"),
+        1: page.get_by_role("button", name="From a sentence to its translation"),
         2: page.get_by_role("button", name="Next", exact=True),
         3: page.get_by_role("button", name="Next", exact=True),
         8: page.locator(".vf-lesson-bar .vf-dot").nth(7),

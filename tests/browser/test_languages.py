@@ -55,10 +55,13 @@ def app_folder(tmp_path_factory):
     package = folder / "visformer"
     package.mkdir()
     for path in (ROOT / "visformer").iterdir():
-        if path.name not in ("i18n", "__pycache__"):
+        if path.name not in ("i18n", "app", "__pycache__"):
             (package / path.name).symlink_to(path)
-    shutil.copytree(ROOT / "visformer" / "i18n", package / "i18n")
+    for name in ("i18n", "app"):
+        shutil.copytree(ROOT / "visformer" / name, package / name)
     pseudo.write(package / "i18n" / "locale")
+    for path in (package / "app" / "lessons" / "shipped").glob("*.yaml"):
+        path.write_bytes(pseudo.lesson(path.read_bytes()))
     return folder
 
 
@@ -101,7 +104,8 @@ def read_explorer(page, reader):
         page.locator(".vf-thumbs").press(key)
         reader.read(f"key {key}")
     page.keyboard.press("Escape")
-    reader.hover([page.locator(".vf-chip").first], "a word")
+    page.get_by_role("button", name="⟦Heatmap⟧", exact=True).click()
+    reader.hover([page.locator(".vf-large")], "a cell")
     reader.hover(page.get_by_test_id("stTooltipHoverTarget").filter(visible=True).all(), "help")
     box = page.get_by_test_id("stMain").get_by_role("combobox").first
     box.fill("zzzz")

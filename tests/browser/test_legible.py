@@ -163,7 +163,7 @@ def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_ap
     wait_until_done(page)
     assert not examined(page)
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Guided lesson").click()
+    page.get_by_role("button", name="From a sentence to its translation").click()
     page.get_by_role("button", name="Next", exact=True).wait_for()
     wait_until_done(page)
     assert not examined(page)

@@ -27,7 +27,7 @@ def test_a_link_to_a_page_that_does_not_exist_opens_the_first_page_with_its_vali
     for notice in (
         "/nowhere: there is no page with this name.",
         "foo=<img src=x onerror=alert(1)>: no page has such an option.",
-        "view=**pie**: choose one of heatmap, arcs, tokens, layer.",
+        "view=**pie**: choose one of tokens, heatmap, arcs, layer.",
     ):
         page.get_by_text(notice).wait_for()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -148,7 +148,7 @@ def test_a_sentence_typed_before_a_click_on_a_page_is_shown_on_that_page(open_ap
         go_to(page, title)
         expect(page).to_have_url(re.compile(re.escape(text.replace(" ", "+"))))
         expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
-    page.get_by_role("button", name="Guided lesson").click()
+    page.get_by_role("button", name="From a sentence to its translation").click()
     page.get_by_placeholder("Type a sentence").fill("It was late.")
     page.get_by_role("button", name="Next", exact=True).click()
     expect(page.locator(".vf-lesson-bar .vf-dot").nth(1)).to_have_attribute("aria-current", "step")
@@ -163,7 +163,7 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
     side_bar = page.get_by_test_id("stSidebar")
     masks = side_bar.get_by_test_id("stPageLink-NavLink").filter(has_text="Masks", visible=True)
     back = side_bar.get_by_role("button", name="Back to step 1")
-    for entry in (masks, side_bar.get_by_role("button", name="Guided lesson"), back):
+    for entry in (masks, side_bar.get_by_role("button", name="From a sentence to its translation"), back):
         if entry is back:
             page.get_by_role("button", name="Leave the lesson").click()
             wait_until_done(page)
@@ -178,7 +178,7 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
 def test_the_way_back_to_a_lesson_is_named_whole(open_app):
     page = open_app(query="?lesson=from-text-to-translation&step=5", width=1280, height=720)
     page.get_by_role("button", name="Leave the lesson").click()
-    back = page.get_by_role("button", name="Guided lesson: back to step 5")
+    back = page.get_by_role("button", name="From a sentence to its translation: back to step 5")
     expect(back).to_be_visible()
     cut = "all => all.filter(({ scrollWidth, clientWidth }) => clientWidth && scrollWidth > clientWidth).length"
     assert back.locator("*").evaluate_all(cut) == 0

@@ -15,8 +15,8 @@ from visformer.app.session.url_state import start
 from visformer.i18n import translations
 from visformer.web.chunks import Focus
 
-FIRST = start("en-zh").head + 1  # head in focus when the picture opens, counted from 1
-REST = "The lines follow"
+FIRST, LAYER = start("en-zh").head + 1, start("en-zh").layer + 1  # in focus when the picture opens, counted from 1
+REST = "Each Chinese word is joined to the English word it reads most."
 FRAMES = "n => new Promise((done) => { const on = () => n-- > 0 ? requestAnimationFrame(on) : done(); on() })"
 
 # Without a server -----------------------------------------------------------------------------------------------------
@@ -96,15 +96,50 @@ def test_a_presentation_counts_the_steps_of_the_play_and_leaves_it_at_once(bare)
     page.evaluate(PRESENTING, False)
 
 
+def test_the_first_play_ends_with_one_word_and_then_offers_the_others(bare):
+    page = mount(bare, trace_of("en-zh"), focus=Focus("decoder.cross_attn", 0, 7))
+    page.evaluate("window.map.toggle(); window.map.time = window.map.firstWord - 0.2")
+    others = len(trace_of("en-zh").tokens["next"]) - 1
+    button = page.get_by_role("button", name=f"Play the other {others} words")
+    button.wait_for()
+    n = len(trace_of("en-zh").tokens["src"])
+    expect(page.get_by_role("status")).to_contain_text(
+        f"the encoder hands over {n} vectors, one for each token of the source"
+    )
+    first, *_, last, _ = trace_of("en-zh").tokens["next"]
+    drawn = page.evaluate(DRAWN)
+    assert first in drawn
+    assert last not in drawn, "not written yet"
+    button.click()
+    page.evaluate("window.map.speed = 100")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert last in page.evaluate(DRAWN)
+
+
+def test_a_play_that_begins_close_by_is_followed_and_shows_no_numbers_before_they_are_computed(bare):
+    page = mount(
+        bare, trace_of("en-zh"), "decoder.1.cross_attn.8", hosted=True, focus=Focus("decoder.cross_attn", 0, 7)
+    )
+    digits = re.compile(r"[01]\.\d\d")
+    assert [text for text in page.evaluate(DRAWN) if digits.fullmatch(text)]
+    page.evaluate("window.map.time = 0.1; window.map.paint()")
+    assert not [text for text in page.evaluate(DRAWN) if digits.fullmatch(text)]
+    page.get_by_role("button", name="One step on").click()
+    page.wait_for_function("!window.map.zooming")
+    assert page.evaluate("window.map.place") is None
+    assert page.evaluate("window.map.seen.scale") > 1, "where the tokens are"
+
+
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_who_wants_no_motion_sees_whole_stages_and_zooms_at_once(bare, motion):
     bare.page.emulate_media(reduced_motion=motion)
     page = mount(bare, trace_of("en-zh"), focus=Focus("encoder.self_attn", 1, 2))
     seen = []
-    for seconds in ("0.2", "1.2"):
+    for seconds in ("0.2", "0.9"):
         page.get_by_role("slider", name="Where the play is").fill(seconds)
         seen.append(fingerprint(page, ".vf-model"))
     assert (seen[0] == seen[1]) == (motion == "reduce")
+    page.get_by_role("slider", name="Where the play is").fill("1e9")
     first, last = page.get_by_role("button", name="Zoom in").evaluate(FIRST_AND_LAST)
     assert (first == last) == (motion == "reduce")
     bare.page.emulate_media(reduced_motion="no-preference")
@@ -143,6 +178,29 @@ def test_the_head_under_the_pointer_says_what_it_reads_most(still):
     expect(page.locator(".vf-say")).to_contain_text(REST)
 
 
+SAID = """map => {
+  const [say, canvas] = [map.querySelector(".vf-say"), map.querySelector("canvas.vf-model")]
+  const { left, top, width, height } = canvas.getBoundingClientRect()
+  const said = new Set()
+  for (let y = 0; y < height; y += 2) for (let x = 1; x < width; x += width / 20) {
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }))
+    said.add(say.textContent)
+  }
+  canvas.dispatchEvent(new PointerEvent("pointerleave"))
+  return [...said]
+}"""
+"""Point at everything, and return what the caption says."""
+
+
+def test_pointing_at_a_strand_says_whose_it_is_and_what_is_computed_from_it(still):
+    handed = [text for text in still.locator(".vf-map").evaluate(SAID) if "(memory)" in text]
+    assert len(handed) == 5 and all(
+        "a vector of 256 numbers" in text and "a key and a value" in text for text in handed
+    )
+    for token in ("I", "like", "cats", ".", "</s>"):
+        assert sum(f"“{token}”" in text for text in handed) == 1, token
+
+
 AT_REST = """async () => {
   await Promise.allSettled(document.getAnimations().map((one) => one.finished))
 }"""
@@ -173,6 +231,17 @@ def test_the_caption_keeps_its_room_whatever_is_pointed_at(page):
     page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (1024, 640), (390, 844)])
+def test_words_and_lines_are_inside_the_window(page, size):
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(AT_REST)
+    box = page.locator(".st-key-boxes").bounding_box()
+    edge = box["y"] if box["y"] > height / 2 else height  # on a phone the sentence is there
+    picture = page.locator("canvas.vf-model").bounding_box()
+    assert picture["y"] + picture["height"] <= edge + 1, "the words and the lines are its lower edge"
+
+
 def test_steps_lead_from_the_first_stage_to_the_end_and_back(page):
     """tests/js/test_map.py compares what is said of every stage."""
     on, back = (page.get_by_role("button", name=f"One step {direction}") for direction in ("on", "back"))
@@ -197,9 +266,10 @@ def test_a_walk_by_keyboard_follows_a_head_plays_and_zooms_to_it_and_back(page):
     page.wait_for_url(re.compile(f"head={FIRST - 1}"))
     wait_until_done(page)
     assert address_of(page)["head"] == str(FIRST - 1)
-    assert said_by(page).startswith(f"{REST} Cross-attention, layer 3, head {FIRST - 1}.")
+    assert said_by(page).startswith(REST)
+    assert said_by(page).endswith(f"The lines are those of Cross-attention, layer {LAYER}, head {FIRST - 1}.")
     page.locator("canvas.vf-model").focus()
-    zooms_in_and_out(page, ["The whole model", "Decoder · Layer 3", "Cross-attention", f"Head {FIRST - 1}"])
+    zooms_in_and_out(page, ["The whole model", f"Decoder · Layer {LAYER}", "Cross-attention", f"Head {FIRST - 1}"])
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     page.locator(".vf-say").filter(has_text="The text is cut into").wait_for()
@@ -226,7 +296,9 @@ def test_back_and_forward_follow_the_heads_of_their_addresses(visitor):
     for go, back in ((page.go_back, 1), (page.go_back, 0), (page.go_forward, 1), (page.go_forward, 2)):
         head = FIRST - back
         go()
-        expect(page.locator(".vf-say")).to_have_text(re.compile(f"{REST} Cross-attention, layer 3, head {head}"))
+        expect(page.locator(".vf-say")).to_have_text(
+            re.compile(REST if back == 0 else f"Cross-attention, layer {LAYER}, head {head}")
+        )
         wait_until_done(page)
         assert address_of(page).get("head", str(FIRST)) == str(head)
 
@@ -250,7 +322,7 @@ def test_another_kind_of_model_replaces_the_picture(visitor):
     page = open_map(visitor)
     page.get_by_label("Model", exact=True).click()
     page.get_by_role("option", name="Decoder mini-gpt", exact=True).click()
-    expect(page.locator(".vf-say")).to_contain_text(f"Decoder, layer 3, head {FIRST}")
+    expect(page.locator(".vf-say")).to_contain_text("Each word is joined to the word it reads most.")
     wait_until_done(page)
     assert address_of(page)["stack"] == "decoder", "the address opens as it is"
     page.get_by_role("button", name="Play", exact=True).click()

@@ -9,6 +9,7 @@ from tests.browser.map_page import DRAWN, open_map
 from tests.browser.map_page import mount as mount_at
 from tests.browser.support import address_of, wait_until_done
 from tests.kinds import trace_of
+from visformer.app.session.url_state import start
 from visformer.pictures.head import Place
 from visformer.trace.stacks import STACKS
 from visformer.web.chunks import Focus
@@ -158,7 +159,8 @@ def test_places_replace_the_address_and_add_nothing_to_the_history(visitor):
     page = open_map(visitor)
     entries = page.evaluate("history.length")
     page.locator("canvas.vf-model").focus()
-    for zoom in ("decoder.3", "decoder.3.cross_attn"):
+    layer = start("en-zh").layer + 1
+    for zoom in (f"decoder.{layer}", f"decoder.{layer}.cross_attn"):
         page.keyboard.press("+")
         page.wait_for_url(re.compile(f"zoom={zoom}$"))
     expect(page.locator(".vf-onward")).to_have_text("Attention: all heads")

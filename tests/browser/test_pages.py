@@ -87,9 +87,11 @@ def test_a_clicked_cell_has_the_weight_of_the_trace_and_a_written_out_sum(page, 
     wait_for_panels(page)
     click_cell(page, "scores", 0, 2)
     weight = trace["encoder.0.self_attn.scores"].value[0, 1, 2]
-    code = page.get_by_test_id("stCode").first
-    code.wait_for()
-    assert float(code.inner_text().replace("−", "-").split("=", 1)[0]) == pytest.approx(float(weight), abs=1e-6)
+    told = page.locator(".vf-told").first
+    told.wait_for()
+    assert float(told.inner_text().replace("−", "-").splitlines()[0].split(" = ")[1]) == pytest.approx(
+        float(weight), abs=1e-6
+    )
     root = page.locator(".vf-root:has(canvas[data-panel=scores])")
     assert np.float32(root.get_attribute("data-value")) == weight
 
@@ -108,10 +110,11 @@ def test_a_small_window_shows_the_panel_the_value_under_the_pointer_and_the_sum_
     go_to(page, "Inside a head")
     page.locator("canvas[data-panel=pattern]").wait_for()
     click_cell(page, "pattern", 0, 1)
-    code = page.get_by_test_id("stCode").first
-    code.wait_for()
+    told = page.locator(".vf-told").first
+    told.wait_for()
     wait_until_done(page)
-    assert code.bounding_box()["y"] + 60 <= 720
+    box = told.bounding_box()
+    assert box["y"] + box["height"] <= 720
 
 
 @pytest.mark.full

@@ -40,7 +40,7 @@ def test_ending_a_presentation_restores_the_page(visitor, name):
 
 
 def test_a_presentation_is_1_6_times_as_large_and_has_maximum_contrast(visitor):
-    page = open_at(visitor, "attention", query="?stack=cross&head=8")
+    page = open_at(visitor, "attention", query="?view=heatmap")
     canvas = page.locator(".vf-large")
     font_size = "element => parseFloat(getComputedStyle(element).fontSize)"
     label_width = "canvas => Number(canvas.dataset.left)"

@@ -150,7 +150,7 @@ def test_a_cell_has_the_theme_of_its_notebook(visit, tmp_path, html, body, dark)
     wait_until_painted(frame)
     colour = frame.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
     assert colour == ("rgb(17, 22, 29)" if dark else "rgb(255, 255, 255)")
-    assert frame.locator(".vf-strips").bounding_box()["height"] > 200
+    assert frame.locator(".vf-thumbs").bounding_box()["height"] > 100
     assert png_of(page, frame)[0].width > 300
 
 

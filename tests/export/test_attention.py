@@ -30,7 +30,7 @@ def test_arcs_have_a_line_for_each_visible_weight_from_query_to_key():
     np.testing.assert_array_equal(np.searchsorted(heights, lines[:, 1]), rows)
     np.testing.assert_array_equal(np.searchsorted(heights, lines[:, 3]), columns)
     np.testing.assert_allclose(lines[:, 4] ** (1 / 0.7), weights[rows, columns], atol=2e-3)
-    assert {"<zh> → b0", "b2 → </s>", "a0", "</s>"} <= set(texts(svg)), "tokens without their positions"
+    assert {"<zh>", "b2", "a0", "</s>"} <= set(texts(svg)), "tokens without their positions"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -39,7 +39,7 @@ def test_everything_that_a_link_can_choose_can_be_chosen():
     flags = dict.fromkeys(("merging", "hiding", "renormalising"), True)
     header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], cells=[(1, 0)], lang="zh", **chosen, **flags))
     assert header["start"] == {
-        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "heatmap", "heads": "2-1.0-3", "cells": "1-0"},
+        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "tokens", "heads": "2-1.0-3", "cells": "1-0"},
         **chosen,
         **flags,
     }

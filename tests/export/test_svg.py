@@ -48,7 +48,7 @@ def test_a_head_has_its_labels_and_numbers():
     trace = made_up_trace()
     lines = texts(attention_svg(trace, stack="decoder.cross_attn", layer=1, head=2))
     assert lines[0] == "Cross · Layer 2 · Head 3"
-    assert [line for line in lines if "→" in line] == ["<zh> → b0", "b0 → b1", "b1 → b2", "b2 → </s>"]
+    assert not [line for line in lines if "→" in line] and {"<zh>", "b0", "b1", "b2"} <= {*lines}
     assert {"a01", "a12", "</s>5", "is read (key)", "reads (query)"} <= set(lines)
     pattern = trace["decoder.1.cross_attn.pattern"].value[2]
     numbers = [spelled(float(weight), 2, "weight") for weight in pattern.ravel()]

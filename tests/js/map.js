@@ -1,6 +1,7 @@
 /** The whole model without a page: what it says of each stage, and the texts that it writes on its canvas. */
 
 import { Captions } from "../../visformer/web/static/map/captions.js"
+import { readInside } from "../../visformer/web/static/map/ffn.js"
 import { layoutMap } from "../../visformer/web/static/map/layout.js"
 import { readModel } from "../../visformer/web/static/map/model.js"
 import { paintMap } from "../../visformer/web/static/map/paint.js"
@@ -13,14 +14,19 @@ import { atScale } from "../../visformer/web/static/shared/surface.js"
 const ROOM = { width: 1256, height: 620 }
 const LETTER = 7 // width of every letter
 
-/** A canvas that keeps the texts written on it, in order. */
+/** A canvas that keeps the texts written on it, in order, and the ends of the lines. */
 class Page {
   style = {}
   texts = []
+  lines = []
 
   getContext() {
     const own = {
       font: "",
+      beginPath: () => (this.path = []),
+      moveTo: (...point) => this.path.push(point),
+      lineTo: (...point) => this.path.push(point),
+      stroke: () => this.path.length && this.lines.push([this.path[0], this.path.at(-1)]),
       measureText: (text) => ({ width: LETTER * String(text).length }),
       fillText: (text, x, y) => this.texts.push({ text: String(text), bold: own.font.startsWith("600"), x, y }),
     }
@@ -55,8 +61,25 @@ export function ofHeads(text, heads) {
   })
 }
 
+/** What is said at rest, and which tokens the lines below the words join: the number of a decoder's token, of a source token. */
+export function joined(text) {
+  const { model, layout, canvas } = painted(text)
+  const [encoder, decoder] = layout.columns
+  const bottom = ({ tokens: { y, h } }) => y + h
+  const lowest = canvas.lines.filter((ends) => ends.every(([, y]) => y > Math.max(bottom(encoder), bottom(decoder))))
+  const tokenAt = (column, [x]) => model.tokens[column.side].findIndex((_, i) => Math.abs(column.words.at(i) - x) < 1e-6)
+  return {
+    said: new Captions(model).atRest(model.focus, false),
+    lines: lowest.map(([from, to]) => [tokenAt(decoder, from), tokenAt(encoder, to)]),
+  }
+}
+
 /** The texts that are written at a time of the play; placeText: the message of the place that is zoomed to. */
 export function written(text, placeText = null, time = Infinity) {
+  return painted(text, placeText, time).canvas.texts
+}
+
+function painted(text, placeText = null, time = Infinity) {
   const model = modelOf(text)
   const given = placeText && read(placeText)
   const place = readPlace(given?.zoom)
@@ -65,7 +88,7 @@ export function written(text, placeText = null, time = Infinity) {
   const theme = { font: "sans-serif", scheme: "light", ramp: makeRamp(model.ramps[model.scale.kind].light), curves: ["#000"] }
   const row = model.columns.length < 2 ? model.steps.length - 1 : 0
   const canvas = new Page()
-  const picture = { model, layout, scene, theme, place, row, view: viewOf(place, layout), focus: model.focus, given: given?.cell }
+  const picture = { model, layout, scene, theme, place, row, view: viewOf(place, layout), focus: model.focus, given: given?.cell, inside: given && readInside(given) }
   atScale(1, () => paintMap(canvas, { ...picture, images: { of: () => new Page() } }))
-  return canvas.texts
+  return { model, layout, canvas }
 }

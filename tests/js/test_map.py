@@ -10,6 +10,7 @@ import torch
 from tests.browser.bare import text_of
 from tests.kinds import KINDS, TARGET, TEXT, model_of, trace_of
 from tests.web.support import without_names
+from visformer.app.session.url_state import start
 from visformer.i18n import translations
 from visformer.pictures.head import Place
 from visformer.pictures.map import RECORD, layers, steps
@@ -104,6 +105,30 @@ def written(node, trace, zoom="", *, time=None, **given):
     return node.run("./map.js", "return m.written(args[0], args[1], args[2] ?? Infinity)", args)
 
 
+SENTENCES = ["I went to Northeastern University.", "I like cats.", "She likes the river."]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_the_lines_at_rest_join_each_word_to_what_it_reads_most_and_the_caption_says_so(node, sentence):
+    first, model = start("en-zh"), model_of("en-zh")
+    trace = model.trace(sentence, record=model.available(RECORD))
+    found = node.run("./map.js", "return m.joined(args)", text_of(pack_map(trace, focus=Focus(*first_of(first)))))
+    weights = trace[f"decoder.{first.layer}.cross_attn.pattern"].value[first.head]
+    words = [row for row, is_special in enumerate(trace.special["tgt"]) if not is_special]
+    assert found["lines"] == [[row, int(weights[row].argmax())] for row in words]
+    marks = [trace.tokens["src"][key] for _, key in found["lines"] if trace.special["src"][key]]
+    about = "Each Chinese word is joined to the English word it reads most."
+    assert found["said"].startswith(about)
+    assert found["said"].removeprefix(about).strip().startswith(marks[0]) if marks else found["said"] == about
+    if sentence == SENTENCES[0]:
+        pairs = [(trace.tokens["tgt"][row], trace.tokens["src"][key]) for row, key in found["lines"]]
+        assert pairs == [("我", "I"), ("去", "went"), ("东北", "Northeastern"), ("大学", "University"), ("。", ".")]
+
+
+def first_of(selection):
+    return selection.stack, selection.layer, selection.head
+
+
 def texts(*args, **given):
     return [label["text"] for label in written(*args, **given)]
 
@@ -113,7 +138,7 @@ def test_the_play_begins_with_letters_that_become_tokens(node):
     tokens, special = trace.tokens["src"], trace.special["src"]
     letters = [letter for token, is_special in zip(tokens, special, strict=True) if not is_special for letter in token]
     first, second, last = ([label for label in written(node, trace, time=time) if label["text"] in {*letters, *tokens}]
-                           for time in (0.01, 1.2, 2.19))  # fmt: skip
+                           for time in (0.01, 0.55, 1.04))  # fmt: skip
     for labels in (first, second):
         assert [label["text"] for label in labels][: len(letters)] == letters, "in reading order"
     places = [[label["x"] for label in labels][: len(letters)] for labels in (first, second)]
@@ -175,8 +200,8 @@ def place_of(path, *numbers):
 
 
 def test_numbers_of_the_whole_are_those_of_the_trace(node, attention):
-    trace, _ = attention
-    drawn = texts(node, trace)
+    trace, path = attention
+    drawn = texts(node, trace, str(Zoom(path.split(".")[0], 0)))  # from close by, with the lengths
     lengths = iter([one.norms for stack in ("encoder", "decoder") for layer in layers(trace, stack)
                     for one in layer.sublayers])  # fmt: skip
     seen = 0

@@ -165,7 +165,7 @@ def test_the_labels_that_an_encoder_predicts_are_no_next_tokens():
 def test_what_is_not_recorded_is_left_out():
     trace = model_of("en-zh").trace("I like cats.")
     assert {layer.sublayers for layer in model_map.layers(trace, "encoder")} == {
-        (model_map.Sublayer("self_attn", None),)
+        (model_map.DrawnSublayer("self_attn", None),)
     }
     assert model_map.added(trace, "src") == {}
     assert model_map.steps(trace) == ()

@@ -1,7 +1,6 @@
 """The panels of each page: values, labels and scales."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +22,8 @@ from visformer.panel import AXIS_TITLES, Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.pictures.worked import compute, differs
 from visformer.trace import Trace
+from visformer.training.evaluation.alignment import read_aligned
+from visformer.training.supplement import FOLDER
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 33), st.sampled_from([10.0, 100.0, 10000.0]))
 
@@ -144,9 +145,13 @@ PLACES = [
 ]
 
 
+def panels_of(columns):
+    return {panel.name: panel for column in columns for panel in column}
+
+
 @pytest.mark.parametrize("place", PLACES, ids=str)
 def test_the_steps_of_a_query_follow_from_each_other_and_the_stages_name_their_numbers(trace, place):
-    shown = {panel.name: panel.values for column in head.steps(trace, place) for panel in column}
+    shown = {name: panel.values for name, panel in panels_of(head.steps(trace, place)).items()}
     values = {name: each.astype(np.float64) for name, each in shown.items()}
     assert np.allclose(values["q"] @ values["k"].T, values["products"], atol=1e-4)
     assert np.allclose(values["products"] / math.sqrt(values["q"].shape[1]), values["scores"], atol=1e-6)
@@ -158,13 +163,49 @@ def test_the_steps_of_a_query_follow_from_each_other_and_the_stages_name_their_n
 
     at = int(shown["pattern"].argmax())
     product, score, weight = (f"{shown[name][0, at]:.2f}" for name in ("products", "scores", "pattern"))
-    told = [(panel, said.replace("−", "-")) for panel, said in head.stages(trace, place)]
+    stages = head.stages(trace, place)
+    told = {(stage.panel, i): stage.said.replace("−", "-") for i, stage in enumerate(stages)}
     masked = "masked" if "masked" in values else "scores"
-    assert [panel for panel, _ in told] == ["products", "scores", masked, "pattern"]
-    assert product in told[0][1] and product in told[1][1] and f"becomes {score}." in told[1][1]
+    weighed = ["products", "scores", masked, "pattern"]
+    assert [stage.panel for stage in stages] == ["q", "k", "v", *weighed, "heads", "heads", "out"]
+    assert product in told["products", 3] and product in told["scores", 4] and f"becomes {score}." in told["scores", 4]
     n_masked = int((~mask).sum())
-    assert f"{n_masked} of" in told[2][1] if n_masked else "No key is masked" in told[2][1]
-    assert "sums to 1.00" in told[3][1] and f"gets {weight}." in told[3][1]
+    assert f"{n_masked} of" in told[masked, 5] if n_masked else "No key is masked" in told[masked, 5]
+    assert "sums to 1.00" in told["pattern", 6] and f"gets {weight}." in told["pattern", 6]
+    assert f"summed: {weight} of it" in told["heads", 7]
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_the_play_projects_the_input_and_puts_the_heads_together(place, norm):
+    """Compared with torch's linear layers, from the input of the sublayer."""
+    traced = tiny_translator(norm=norm).trace("She likes the school.", "我喜欢学校。", record=("*",))
+    stages = head.stages(traced, place)
+    stack, layer, kind = place.path.split(".")
+    stream = {"self_attn": "resid_pre", "cross_attn": "resid_self"}[kind]
+    own = f"{stack}.{layer}.norm_{kind.removesuffix('_attn')}" if norm == "pre" else f"{stack}.{layer}.{stream}"
+    inputs = {"q": own, "k": "encoder.out" if kind == "cross_attn" else own}
+    inputs["v"] = inputs["k"]
+    d_k = traced[f"{place.path}.q"].shape[-1]
+    part = slice(place.head * d_k, (place.head + 1) * d_k)
+
+    def linear(x, name):
+        weight, bias = (torch.tensor(traced.params[f"{place.path}.{kind}_{name}"].value) for kind in "wb")
+        return torch.nn.functional.linear(torch.tensor(x), weight.T, bias).numpy()
+
+    for (what, name), stage in zip(inputs.items(), stages, strict=False):
+        shown, x = panels_of(stage.shown), traced[name].value
+        x = x[place.query, None] if what == "q" else x
+        assert np.array_equal(shown["input"].values, x) and stage.panel == what
+        assert np.allclose(shown[what].values, linear(x, what)[:, part], atol=2e-6)
+        product = shown["input"].values @ shown[f"w_{what}"].values + shown[f"b_{what}"].values
+        assert np.allclose(product, shown[what].values, atol=1e-5)
+        assert shown[what].title.endswith(f"W_{what.upper()} + b_{what.upper()}") and shown[what].before == "="
+    last = {name: panel.values for name, panel in panels_of(stages[-1].shown).items()}
+    concatenated = traced[f"{place.path}.heads"].value[:, place.query].ravel()
+    assert np.allclose(last["out"][0], linear(concatenated, "o"), atol=2e-6)
+    assert np.allclose(last["heads"] @ last["w_o"], last["share"], atol=1e-5)
+    assert np.allclose(last["share"] + last["others"], last["out"], atol=1e-5)
 
 
 def test_the_stages_do_not_claim_a_scale_that_a_model_does_not_have(trace):
@@ -172,24 +213,117 @@ def test_the_stages_do_not_claim_a_scale_that_a_model_does_not_have(trace):
     name = f"{place.path}.scores"
     scored = replace(trace[name], value=trace[name].value * 2)
     other = replace(trace, tensors={**trace.tensors, name: scored})
-    assert "√" in head.stages(trace, place)[1][1]
-    assert "in its own way" in head.stages(other, place)[1][1]
+    assert "√" in head.stages(trace, place)[4].said
+    assert "in its own way" in head.stages(other, place)[4].said
+
+
+def test_without_weights_the_stages_claim_no_product(trace):
+    some = replace(trace, params={})
+    q, *_, out = head.stages(some, PLACES[0])
+    assert {panel.before for panel in panels_of(q.shown).values()} == {"", "→"} and "W_Q" not in q.said
+    assert [*panels_of(out.shown)] == ["out"]
+    assert "not shown here" in head.written_out(some, PLACES[0], "q", 0)
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_the_written_out_sum_gives_the_value_of_the_cell(trace, place):
-    panels = {panel.name: panel for column in head.steps(trace, place) for panel in column}
-    for name in ("q", "k", "v", "products", "scores", "pattern", "heads"):
-        row, column = panels[name].values.shape[0] - 1, 0
+def test_the_written_out_sum_has_names_and_gives_the_value_of_the_cell(trace, place):
+    last = head.stages(trace, place)[-1].shown
+    panels = panels_of([*last, *head.steps(trace, place)])
+    for name in ("q", "k", "v", "products", "scores", "pattern", "heads", "share", "out"):
+        row, column = panels[name].values.shape[0] - 1, 1
         text = head.written_out(trace, place, name, column, row)
-        assert not re.search(r"-|\+ *[−-]", text), "minus signs are typographic, and none follows a plus"
-        result, *terms = text.replace("−", "-").split("=", 1)
-        assert float(result) == pytest.approx(float(panels[name].values[row, column]), abs=1e-5), name
-        if name in ("q", "k", "v", "products", "heads"):
-            terms = re.sub(r"\n([+-]) ", r" \1", terms[0].replace("(b)", "").replace("·", "*").strip())
-            assert eval(terms) == pytest.approx(float(result), abs=2e-2), name
-    for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0)):
-        assert head.written_out(trace, place, name, column, row) == "", "a cell outside the Trace"
+        assert "-" not in text, "minus signs are typographic"
+        first, *lines = text.replace("−", "-").split("\n")
+        value = float(panels[name].values[row, column])
+        if name in ("scores", "pattern"):
+            assert first.startswith({"scores": "score[", "pattern": "softmax["}[name])
+            number = (first if name == "scores" else lines[0]).split("= ")[-1]
+            assert float(number) == pytest.approx(value, abs=1e-5)
+            continue
+        *terms, result = lines
+        assert float(result.split(" = ")[-1]) == pytest.approx(value, abs=1e-5), name
+        assert sum(float(term.split(" = ")[-1]) for term in terms) == pytest.approx(value, abs=6e-4), name
+        for factors in (term.split(" = ")[1] for term in terms if term.count(" = ") == 2):
+            assert eval(factors.replace("·", "*")) == pytest.approx(
+                float(next(term for term in terms if factors in term).split(" = ")[-1]), abs=1e-3
+            )
+        names = {"q": "W_Q[", "k": "W_K[", "v": "W_V[", "products": "k[", "heads": "softmax[", "share": "W_O["}
+        assert names.get(name, "share[head") in terms[0]
+        if name in ("q", "k", "v", "out"):
+            assert terms[-1].strip().startswith(f"b_{'O' if name == 'out' else name.upper()}[{column}] =")
+    for name, column, row in (("products", 99, 0), ("k", 0, 99), ("q", 999, 0), ("input", 0, 0)):
+        assert head.written_out(trace, place, name, column, row) == "", "a cell outside the Trace, or one of the input"
+
+
+def test_the_query_shown_first_is_a_content_word_that_reads_its_partner():
+    """In the head shown first: for the first example, and for most of the everyday sentences."""
+    model = vf.load("en-zh")
+
+    def first_query(text):
+        source = vf.figures.source_of(model, text)
+        setting = head.STEPS.setting(source, {"stack": "decoder.cross_attn", "layer": 0, "head": 7}, on_page=True)
+        pattern = setting.patterns["decoder.0.cross_attn.pattern"].value[7, setting["query"]]
+        return setting.patterns, setting["query"], pattern
+
+    trace, query, pattern = first_query("I went to Northeastern University.")
+    assert trace.tokens["tgt"][query] == "东北" and trace.tokens["src"][pattern.argmax()] == "Northeastern"
+    assert pattern.max() == pytest.approx(0.960, abs=5e-4)
+    strong = []
+    for pair in read_aligned(FOLDER / "alignment.tsv")[:40]:
+        trace, query, pattern = first_query(pair.source_text)
+        assert not trace.special["tgt"][query]
+        strong.append(not trace.special["src"][pattern.argmax()] and pattern.max() > 0.5)
+    assert np.mean(strong) > 0.8
+
+
+@pytest.mark.parametrize(("stack", "token"), [("encoder", 2), ("decoder", 3)])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_inside_of_the_feed_forward_network_is_torchs(stack, token, norm):
+    traced = tiny_translator(norm=norm).trace("She likes the school.", "我喜欢学校。", record=("*",))
+    path = f"{stack}.1"
+    stream = "resid_self" if stack == "encoder" else "resid_cross"
+    x = torch.tensor(traced[f"{path}.norm_ffn" if norm == "pre" else f"{path}.{stream}"].value[token])
+    w_1, b_1, w_2, b_2 = (
+        torch.tensor(traced.params[f"{path}.ffn.{name}"].value) for name in ("w_1", "b_1", "w_2", "b_2")
+    )
+    before = torch.nn.functional.linear(x, w_1.T, b_1)
+    after = torch.relu(before)
+    out = torch.nn.functional.linear(after, w_2.T, b_2)
+
+    stages = block.inside_stages(traced, stack, 1, token)
+    relu, summed = stages[1], stages[3]
+    shown = {name: panel.values for stage in stages[:3] for name, panel in panels_of(stage.shown).items()}
+    flat = {name: shown[name].ravel()[: len(before)] for name in ("before", "after")}
+    assert np.array_equal(shown["input"][0], x)
+    assert np.allclose(flat["before"], before, atol=2e-6) and np.allclose(flat["after"], after, atol=2e-6)
+    assert np.isnan(shown["before"].ravel()[len(before) :]).all()
+    assert np.allclose(shown["out"][0], out, atol=2e-6)
+    assert np.allclose(shown["shares"].sum(axis=0) + shown["others"][0], out, atol=1e-5)
+
+    order = after.argsort(descending=True, stable=True)[:8]
+    units = panels_of(relu.shown)["strongest"].rows.texts
+    assert units == tuple(str(int(i)) for i in order if after[i] > 0)
+    strongest = shown["strongest"][0]
+    at = int(units[0])
+    assert np.allclose(strongest, [before[at] - b_1[at], b_1[at], before[at], after[at]], atol=5e-6)
+    assert np.allclose(shown["w_1"], w_1[:, [*map(int, units)]].T)
+    assert np.allclose(shown["shares"][0], after[at] * w_2[at], atol=2e-6)
+    zeros = int((after == 0).sum())
+    assert f"leaves {zeros} of {len(after)} units at 0, {zeros / len(after):.1%}" in relu.said
+    assert f"unit {at}: {after[at]:.2f}" in relu.said
+    rows = {name: panel.values[0] for name, panel in panels_of(summed.shown).items()}
+    assert np.allclose(rows["input"] + rows["out"], rows["scores"], atol=1e-5)
+    assert ("LayerNorm follows" in summed.said) == (norm == "post")
+
+
+def test_without_weights_the_inside_shows_only_what_was_recorded(trace):
+    stages = block.inside_stages(replace(trace, params={}), "encoder", 0, 1)
+    assert [[*panels_of(stage.shown)] for stage in stages[:3]] == [
+        ["input", "after"],
+        ["after", "strongest"],
+        ["strongest", "out"],
+    ]
+    assert "W_1" not in stages[0].said and "W_2" not in stages[2].said
 
 
 def test_w_o_multiplies_the_concatenated_heads(trace):
@@ -268,7 +402,7 @@ def test_the_table_of_sublayers_has_effects_between_tokens_and_parameters(trace,
     changed[0, 0] += 1
     attend, mask = getattr(model.module, stack).layers[0].self_attn, causal_mask(x.shape[1])
     with torch.inference_mode():
-        before, after = (attend(y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
+        before, after = (attend(y, y, y, mask=mask if stack == "decoder" else None) for y in (x, changed))
     assert parts["self-attention"].moved == pytest.approx((after - before)[0, 1:].abs().max().item(), rel=1e-3)
     assert all(parts[name].moved == 0 for name in others)
     for name in attention:
@@ -352,7 +486,7 @@ def view_of(name, **changes):
     example = lab.examples()[name]
     inputs = {**example.inputs, **changes}
     results = compute(example, inputs)
-    return lab.View(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
+    return lab.LabView(example, inputs, dict.fromkeys(example.choices({**inputs, **results}), 1)), results
 
 
 def test_printed_results_are_beside_the_computed_ones():
@@ -435,6 +569,7 @@ def test_a_panel_below_another_has_labels_of_its_columns(trace):
     panels = block.added(trace, "encoder", 0, "ffn")
     assert len(panels) > 2 and all(panel.columns.written for panel in panels)
     for stacked in head.steps(trace, PLACES[0]):
+        stacked = [panel for panel in stacked if panel.name != "input"]  # x is wider, and its place is in the readout
         assert len(stacked) > 1
         assert [panel.columns.written for panel in stacked] == [True] + [False] * (len(stacked) - 1)
         assert len({panel.columns.texts for panel in stacked}) == 1

@@ -17,7 +17,7 @@ from visformer.errors import LinkError
 from visformer.pictures.head import Place
 from visformer.trace import Trace
 from visformer.web.map import pack_place
-from visformer.web.places import MOST_KEYS, MOST_TERMS, RECORD, Zoom, cell
+from visformer.web.places import INSIDE, MOST_KEYS, MOST_TERMS, RECORD, Zoom, cell, inside
 
 WRITTEN = re.compile(r"(en|de)coder\.[1-9](\.ffn|\.self_attn|(\.ffn|\.self_attn)\.[1-9](\.[1-9]\.[1-9])?)?")
 numbers = st.integers(0, 998)
@@ -182,3 +182,35 @@ def test_of_a_long_row_the_largest_and_the_cells_own_weights_are_shown():
     assert [one.place for one in found.keys] == [3, *range(22, 30)]
     assert found.n_others == 21
     assert found.others == pytest.approx(1 - sum(one.weight for one in found.keys))
+
+
+@pytest.mark.parametrize(
+    ("kind", "zoom", "norm"),
+    [
+        ("en-zh", "encoder.1.ffn", "post"),
+        ("en-zh", "decoder.3.ffn", "post"),
+        ("mini-gpt", "decoder.2.ffn", "pre"),
+    ],
+)
+def test_the_inside_of_a_feed_forward_network_is_computed_from_its_input(kind, zoom, norm):
+    model, place = model_of(kind), Zoom.read(zoom)
+    names = [name.format(path=place.path, stack=place.stack, layer=place.layer) for name in INSIDE]
+    found = inside(model.trace(TEXT, record=model.available(names)), place, norm)
+    layer = model.module.get_submodule(f"{place.stack}.layers.{place.layer}.ffn")
+    with torch.no_grad():
+        x = torch.tensor(np.array(found.rows["input"]))
+        units = x @ layer.w_1.weight.T + layer.w_1.bias
+        units = torch.nn.functional.gelu(units) if kind == "mini-gpt" else units.clamp(min=0)
+        out = units @ layer.w_2.weight.T + layer.w_2.bias
+    np.testing.assert_allclose(found.rows["hidden"], units.numpy(), atol=1e-4)
+    np.testing.assert_allclose(found.rows["out"], out.numpy(), atol=1e-4)
+    share = float((units > 0).float().mean())
+    assert found.active == (None if kind == "mini-gpt" else pytest.approx(share, abs=1e-3))
+    header, numbers = read_message(pack_place(zoom, inside=found))
+    for name, row in header["inside"]["rows"].items():
+        values = np.frombuffer(numbers, "<f4", int(np.prod(row["shape"])), row["at"]).reshape(row["shape"])
+        assert np.array_equal(values, found.rows[name].astype("<f4"))
+
+
+def test_a_network_that_is_not_recorded_has_no_inside():
+    assert inside(trace_of("en-zh"), Zoom.read("encoder.1.ffn"), "post") is None

@@ -95,8 +95,9 @@ def _tapped(kind: type[_Through], module: nn.Module, given: tuple[Any, ...], nam
 
 
 def _without_memory(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    x, memory = given
-    return (x, torch.zeros_like(memory)), named
+    query, memory, _ = given
+    nothing = torch.zeros_like(memory)
+    return (query, nothing, nothing), named
 
 
 def _attentions(model: nn.Module, place: str = "") -> Iterator[MultiHeadAttention]:

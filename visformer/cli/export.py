@@ -243,10 +243,10 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _kind(option: "Option") -> Any:
-    from visformer.pictures.registry.options import Choice, Flag, Number, Place, resolved
+    from visformer.pictures.registry.options import Choice, Flag, Number, PlaceOption, resolved
     from visformer.pictures.registry.setting import Setting, Source
 
-    if isinstance(option, Place):
+    if isinstance(option, PlaceOption):
         return click.IntRange(min=option.first)
     if isinstance(option, Number):
         return int if option.whole else Real()
@@ -385,11 +385,11 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
 
 def _value(option: "Option", given: Any) -> Any:
     """Convert a command-line value to Python's: counted from 0, and with full names."""
-    from visformer.pictures.registry.options import Choice, Place, Several
+    from visformer.pictures.registry.options import Choice, PlaceOption, Several
 
     if option.name == "stack":
         return SHORT_NAMES[given]
-    if isinstance(option, Place):
+    if isinstance(option, PlaceOption):
         return given - option.first
     if isinstance(option, Several):
         return [int(part) for part in given.split(".") if part.isdecimal()]

@@ -71,7 +71,7 @@ def _read(file: Path | None, lang: str) -> Any:
     path = file or lesson_file.offered({})[url_state.SHIPPED]
     parsed, faults = lesson_file.read(path.read_bytes())
     if parsed is not None:
-        faults = tuple(lesson_file.check_against_model(parsed, lambda state: trace_of(state, _model)))
+        faults = tuple(lesson_file.check_against_model(parsed, lambda state, record: trace_of(state, _model, record)))
     if parsed is None or faults:
         gettext = translations(lang).gettext
         raise click.ClickException("\n".join([str(path), *(fault.localized(gettext) for fault in faults)]))

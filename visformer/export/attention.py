@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, TraceError, VisformerError, translated
-from visformer.export.marks import Block, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
+from visformer.export.marks import MarkBlock, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
 from visformer.export.svg import heads_svg, panels_svg, scale_legend, words_of
 from visformer.i18n import Gettext
 from visformer.panel import Panel, map_scale, stack_title, traced
@@ -63,7 +63,7 @@ def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, ab
         marks.append(legend.at(0, height))
         height += legend.height
     return document(
-        Block(right + _LABEL, height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
+        MarkBlock(right + _LABEL, height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
     )
 
 
@@ -106,7 +106,7 @@ def tokens_svg(panel: Panel, query: int, *, theme: Theme = "light", gettext: Get
     legend = scale_legend(panel.scale, theme, limit=panel.end)
     marks.append(legend.at(-14, y + 38))
     return document(
-        Block(_WIDE, y + 38 + legend.height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
+        MarkBlock(_WIDE, y + 38 + legend.height, "".join(marks)), panel.title, background=BACKGROUND[theme], about=about
     )
 
 

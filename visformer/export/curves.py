@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visformer.errors import N_, VisformerError
-from visformer.export.marks import Block, document, literal, text, width_of
+from visformer.export.marks import MarkBlock, document, literal, text, width_of
 
 if TYPE_CHECKING:  # plotly
     from plotly.graph_objects import Figure
@@ -82,7 +82,7 @@ def figure_svg(figure: "Figure", *, title: str = "", about: str = "") -> str:
     if words:
         head = text(words, 0, 8, size=14, fill=colour, strong=True)
         width = max(chart.width, width_of(words, 14) * 1.1)
-        chart = Block(width, chart.height + _HEAD, head + chart.at(0, _HEAD))
+        chart = MarkBlock(width, chart.height + _HEAD, head + chart.at(0, _HEAD))
     return document(chart, words, background=layout.get("paper_bgcolor", "#ffffff"), about=about)
 
 
@@ -106,7 +106,7 @@ def least_width(figure: "Figure") -> float:
     return between and between + _left(_scales(traces, layout), margin["l"]) + margin["r"]
 
 
-def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
+def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> MarkBlock:
     colour, x_axis = layout.get("font", {}).get("color", "#000000"), layout.get("xaxis", {})
     margin, scales = _margin(layout), _scales(traces, layout)
     left = _left(scales, margin["l"])
@@ -121,13 +121,13 @@ def _chart(traces: list[dict[str, Any]], layout: Mapping[str, Any]) -> Block:
         begin, below = top + size[1] * (1 - high), x_axis if not low else {"visible": False}
         inside = _grid(across, up, x_axis, y_axis) + "".join(_marks(own, layout, across, up, colour))
         words = "".join(_axis_labels(across, up, below, y_axis, colour))
-        parts += [Block(0, 0, inside).at(left, begin), Block(0, 0, words).at(left, begin)]
+        parts += [MarkBlock(0, 0, inside).at(left, begin), MarkBlock(0, 0, words).at(left, begin)]
         if _title(y_axis):
             middle = begin + up.length / 2
             turned = _text(_title(y_axis), 8, middle, colour, "middle")
             parts.append(f'<g transform="rotate(-90 8 {middle:g})">{turned}</g>')
     below = 40.0 if _title(x_axis) else 22.0 if x_axis.get("visible") is not False else 4.0
-    return Block(width, top + size[1] + below, "".join(parts))
+    return MarkBlock(width, top + size[1] + below, "".join(parts))
 
 
 def _width(traces: list[dict[str, Any]], layout: Mapping[str, Any], beside: float) -> float:
@@ -338,11 +338,11 @@ def _of(values: Any, i: int) -> Any:
     return values[i] if isinstance(values, (list, tuple, np.ndarray)) else values
 
 
-def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> Block:
+def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> MarkBlock:
     """Draw the names of traces, each behind a sample, in one or more lines."""
     named = [trace for trace in traces if trace.get("name") and trace.get("showlegend") is not False]
     if not named or not any(trace["type"] == "bar" or "lines" in trace.get("mode", "") for trace in named):
-        return Block(0, 0, "")
+        return MarkBlock(0, 0, "")
     x, y, parts = 0.0, 8.0, []
     for trace in named:
         room = 40 + width_of(_plain(trace["name"]), _SIZE) + 18
@@ -356,7 +356,7 @@ def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> Block:
             parts.append(_line(trace, [x, x + 30], [y, y]))
         parts.append(_text(trace["name"], x + 36, y, colour, "start"))
         x += room
-    return Block(width, y + 14, "".join(parts))
+    return MarkBlock(width, y + 14, "".join(parts))
 
 
 # Text, with the little HTML that Plotly allows

@@ -33,7 +33,7 @@ _NARROW, _WIDE = frozenset("ijl.,:;'|!()[]{}tfrI` "), frozenset("mwMW@%—…")
 
 
 @dataclass(frozen=True)
-class Block:
+class MarkBlock:
     """A part of a picture: markup that fills the box from (0, 0) to (width, height), in CSS pixels.
 
     ``left`` is where its cells begin, by which stacked matrices are aligned.
@@ -49,7 +49,7 @@ class Block:
         return f'<g transform="translate({x:g} {y:g})">{self.markup}</g>'
 
 
-def document(block: Block, title: str, *, background: str, about: str = "") -> str:
+def document(block: MarkBlock, title: str, *, background: str, about: str = "") -> str:
     """Return a complete SVG file; ``title`` and ``about`` (the model and its input) are metadata, not drawn."""
     description = f"<desc>{literal(about)}</desc>" if about else ""
     width, height = round(block.width + 2 * MARGIN), round(block.height + 2 * MARGIN)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from visformer.errors import N_, VisformerError, translated
 from visformer.export.marks import (
-    Block,
+    MarkBlock,
     cells,
     document,
     grid,
@@ -109,20 +109,20 @@ def heads_svg(
         parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
         for head in range(n_heads):
             steps = steps_of(patterns[head], scale, limit)
-            block = Block(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
+            block = MarkBlock(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
             parts.append(block.at(left + head * step, top + row * step))
     legend = scale_legend(scale, theme, limit=limit)
     parts.append(legend.at(left, top + len(layers) * step + 8))
     width = max(left + n_heads * step, width_of(title, 14) * 1.1, left + legend.width)
-    picture = Block(width, top + len(layers) * step + 8 + legend.height, "".join(parts))
+    picture = MarkBlock(width, top + len(layers) * step + 8 + legend.height, "".join(parts))
     return document(picture, title, background=BACKGROUND[theme], about=about)
 
 
 # Arranging
 
 
-def _lines(blocks: list[Block]) -> Iterator[list[Block]]:
-    line: list[Block] = []
+def _lines(blocks: list[MarkBlock]) -> Iterator[list[MarkBlock]]:
+    line: list[MarkBlock] = []
     for block in blocks:
         if line and sum(placed.width + GAP for placed in line) + block.width > WIDEST:
             yield line
@@ -131,28 +131,28 @@ def _lines(blocks: list[Block]) -> Iterator[list[Block]]:
     yield line
 
 
-def _beside(blocks: list[Block]) -> Block:
+def _beside(blocks: list[MarkBlock]) -> MarkBlock:
     x, parts = 0.0, []
     for block in blocks:
         parts.append(block.at(x, 0))
         x += block.width + GAP
-    return Block(x - GAP, max(block.height for block in blocks), "".join(parts))
+    return MarkBlock(x - GAP, max(block.height for block in blocks), "".join(parts))
 
 
-def _below(blocks: list[Block]) -> Block:
+def _below(blocks: list[MarkBlock]) -> MarkBlock:
     """Stack blocks with their cells aligned, as labels that are written once belong to all of them."""
     left = max(block.left for block in blocks)
     y, parts = 0.0, []
     for block in blocks:
         parts.append(block.at(left - block.left, y))
         y += block.height + GAP
-    return Block(max(left - block.left + block.width for block in blocks), y - GAP, "".join(parts))
+    return MarkBlock(max(left - block.left + block.width for block in blocks), y - GAP, "".join(parts))
 
 
 # One panel
 
 
-def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
+def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     """Draw title, matrix and note, with the operator before it."""
     colour = SYMBOLS.get(panel.symbol or panel.name, TEXT)[theme]
     title, note = translated(panel.title, gettext), translated(panel.note, gettext)
@@ -166,14 +166,14 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
         parts.append(text(note, 0, height + 12, size=_TITLE, fill=FAINT[theme]))
         height += 20
     words = max(width_of(title, 14) * 1.1, width_of(note, _TITLE))
-    block = Block(max(matrix.width, words, legend.width), height, "".join(parts), matrix.left)
+    block = MarkBlock(max(matrix.width, words, legend.width), height, "".join(parts), matrix.left)
     if not panel.before:
         return block
     operator = text(panel.before, 8, 24 + matrix.height / 2, size=20, fill=FAINT[theme], anchor="middle")
-    return Block(block.width + 28, block.height, operator + block.at(28, 0), block.left + 28)
+    return MarkBlock(block.width + 28, block.height, operator + block.at(28, 0), block.left + 28)
 
 
-def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
+def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     size = _cell_size(panel)
     (width, height), (n_rows, n_columns) = size, panel.values.shape
     rows, columns = _texts(panel.rows), _texts(panel.columns)
@@ -192,7 +192,7 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
     inside = cells(steps, colours, size) + grid(panel.values.shape, size, theme) + _outlines(panel, size, theme)
     if width >= 30 and height >= 16:
         inside += _numbers(panel, steps, colours, size)
-    parts = [Block(0, 0, inside).at(left, top)]
+    parts = [MarkBlock(0, 0, inside).at(left, top)]
     if panel.columns.written:
         parts.append(text(titles[1], left, 7, size=_TITLE, fill=FAINT[theme]))
         every = _stride(width, panel.columns.numeric, 30 if panel.columns.numeric else 18)
@@ -204,7 +204,7 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> Block:
         parts.append(text(titles[0], left - 8, top - 10, size=_TITLE, fill=FAINT[theme], anchor="end"))
         every = _stride(height, panel.rows.numeric, 15)
         parts += [_row_label(rows[i], left - 8, top + (i + 0.5) * height, theme) for i in range(0, n_rows, every)]
-    return Block(left + n_columns * width + right, top + n_rows * height, "".join(parts), left)
+    return MarkBlock(left + n_columns * width + right, top + n_rows * height, "".join(parts), left)
 
 
 def _cell_size(panel: Panel) -> tuple[float, float]:
@@ -314,7 +314,7 @@ def _outlines(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
 # Scales
 
 
-def scale_legend(scale: Scale, theme: Theme, *, limit: float, middle: float = 0.0) -> Block:
+def scale_legend(scale: Scale, theme: Theme, *, limit: float, middle: float = 0.0) -> MarkBlock:
     """Draw a colour bar with its ends."""
     width = 200 if scale == "weight" else _LEGEND
     return _legend(ramp(scale, theme), width, ticks(scale, limit, middle), theme)
@@ -322,15 +322,15 @@ def scale_legend(scale: Scale, theme: Theme, *, limit: float, middle: float = 0.
 
 def _legend(
     colours: tuple[tuple[int, int, int], ...], width: float, marks: list[tuple[str, float]], theme: Theme
-) -> Block:
+) -> MarkBlock:
     steps = np.linspace(0, len(colours) - 1, 64).round().astype(np.uint8)[None]
-    bar = Block(0, 0, cells(steps, colours, (width / 64, 7))).at(14, 0)
+    bar = MarkBlock(0, 0, cells(steps, colours, (width / 64, 7))).at(14, 0)
     ticks = "".join(
         f'<path d="M{14 + place * width:g} 7v3" stroke="{FAINT[theme]}"/>'
         + text(words, 14 + place * width, 16, size=10, fill=FAINT[theme], anchor="middle")
         for words, place in marks
     )
-    return Block(width + 28, 22, bar + ticks)
+    return MarkBlock(width + 28, 22, bar + ticks)
 
 
 def to_png(svg: str, *, scale: float = 3.0) -> bytes:

@@ -30,28 +30,22 @@ from visformer.system.arguments import public
 
 _PLACES = {
     "visformer.model.attention": "MultiHeadAttention",
-    "visformer.model.config": "GPTConfig TransformerConfig",
     "visformer.model.embedding": "Embedding",
-    "visformer.model.gpt": "GPT",
     "visformer.model.layers": "DecoderLayer EncoderLayer FeedForward",
-    "visformer.model.transformer": "Decoder Encoder Output Transformer",
+    "visformer.model.transformer": "Decoder Encoder Output",
 }
 _PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
 __all__ = sorted(_PUBLIC)
 
 if TYPE_CHECKING:
     from visformer.model.attention import MultiHeadAttention as MultiHeadAttention
-    from visformer.model.config import GPTConfig as GPTConfig
-    from visformer.model.config import TransformerConfig as TransformerConfig
     from visformer.model.embedding import Embedding as Embedding
-    from visformer.model.gpt import GPT as GPT
     from visformer.model.layers import DecoderLayer as DecoderLayer
     from visformer.model.layers import EncoderLayer as EncoderLayer
     from visformer.model.layers import FeedForward as FeedForward
     from visformer.model.transformer import Decoder as Decoder
     from visformer.model.transformer import Encoder as Encoder
     from visformer.model.transformer import Output as Output
-    from visformer.model.transformer import Transformer as Transformer
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from visformer.errors import N_, ShapeError
+from visformer.errors import N_, ConfigError, ShapeError
 from visformer.model import taps
+from visformer.model.config import UNDIVIDED
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
-from visformer.system.arguments import checked_class
+from visformer.system.arguments import checked_class, require_whole
 
 
 def attention(
@@ -170,6 +171,10 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
+        require_whole("d_model", d_model)
+        require_whole("n_heads", n_heads)
+        if d_model % n_heads:
+            raise ConfigError(UNDIVIDED, d_model=d_model, n_heads=n_heads)
         self.n_heads = n_heads
         self.w_q = nn.Linear(d_model, d_model)
         self.w_k = nn.Linear(d_model, d_model)

@@ -8,6 +8,8 @@ from visformer.errors import N_, ConfigError
 from visformer.model.positions import POSITIONS, Position, PositionName
 from visformer.system.arguments import checked_class
 
+UNDIVIDED = N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model.")
+
 
 class LayerConfig:
     """What embeddings and layers read of a configuration."""
@@ -43,11 +45,7 @@ class LayerConfig:
             self._require_int(name, least=1)
         self._require_int("d_ff", least=least_d_ff)
         if self.d_model % self.n_heads:
-            raise ConfigError(
-                N_("d_model={d_model} cannot be divided among n_heads={n_heads}: choose a divisor of d_model."),
-                d_model=self.d_model,
-                n_heads=self.n_heads,
-            )
+            raise ConfigError(UNDIVIDED, d_model=self.d_model, n_heads=self.n_heads)
         for name in ("dropout", "layer_norm_eps"):
             self._require_number(name)
         if not 0.0 <= self.dropout < 1.0:

@@ -12,7 +12,7 @@ from visformer.model import taps
 from visformer.model.config import LayerConfig
 from visformer.model.positions import Position
 from visformer.model.taps import Tap
-from visformer.system.arguments import checked_class
+from visformer.system.arguments import checked_class, require_whole
 
 _ROWS = 512  # positions computed at once
 
@@ -51,6 +51,7 @@ class Embedding(nn.Module):
 
     def __init__(self, vocab: int, config: LayerConfig, *, scale: float | None = None) -> None:
         super().__init__()
+        require_whole("vocab", vocab)
         self.scale = math.sqrt(config.d_model) if scale is None else scale
         self.positions = config.positions
         self.token = nn.Embedding(vocab, config.d_model)

@@ -12,7 +12,7 @@ from visformer.model import taps
 from visformer.model.attention import NO_ORDER, KeyValueCache, MultiHeadAttention, Order
 from visformer.model.config import LayerConfig
 from visformer.model.taps import Tap
-from visformer.system.arguments import checked_class
+from visformer.system.arguments import checked_class, require_whole
 
 
 @checked_class
@@ -27,12 +27,22 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: Literal["relu", "gelu"] = "relu") -> None:
         super().__init__()
+        require_whole("d_model", d_model)
+        require_whole("d_ff", d_ff)
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
         self.activation = F.relu if activation == "relu" else F.gelu
 
     def forward(self, x: Tensor, *, tap: Tap = taps.CLOSED) -> Tensor:
-        """Map (batch, token, d_model) to the same shape; tap receives hidden (after the activation) and out."""
+        """Compute each position by itself.
+
+        Args:
+            x: (batch, token, d_model).
+            tap: receives hidden, (batch, token, d_ff), after the activation, and out.
+
+        Returns:
+            (batch, token, d_model).
+        """
         hidden = tap("hidden", self.activation(self.w_1(x)))  # (batch, token, d_ff)
         return tap("out", self.w_2(hidden))
 
@@ -97,7 +107,18 @@ class EncoderLayer(_Block):
         tap: Tap = taps.CLOSED,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Map (batch, token, d_model) to the same shape; mask broadcastable to (batch, head, query, key)."""
+        """Read each position of a sentence from all that it may attend to.
+
+        Args:
+            x: (batch, token, d_model).
+            mask: bool, broadcastable to (batch, head, query, key), True = may attend.
+            order: how positions enter attention.
+            tap: receives what is computed on the way.
+            cache: while generating.
+
+        Returns:
+            (batch, token, d_model).
+        """
         attend = partial(self.self_attn, mask=mask, order=order, tap=tap.at("self_attn"), cache=cache)
         x = tap("resid_pre", x)
         x = self._add("self", x, lambda y: attend(y, y, y), tap)
@@ -133,7 +154,20 @@ class DecoderLayer(_Block):
         tap: Tap = taps.CLOSED,
         cache: LayerCache | None = None,
     ) -> Tensor:
-        """Map (batch, tgt, d_model) to the same shape, reading memory (batch, src, d_model)."""
+        """Read the target so far, and the encoder's output.
+
+        Args:
+            y: (batch, tgt, d_model).
+            memory: (batch, src, d_model): keys and values of cross-attention are computed from it.
+            self_mask: bool, broadcastable to (batch, head, tgt, tgt), True = may attend.
+            cross_mask: bool, broadcastable to (batch, head, tgt, src).
+            order: how positions enter self-attention.
+            tap: receives what is computed on the way.
+            cache: while generating.
+
+        Returns:
+            (batch, tgt, d_model).
+        """
         own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
         y = tap("resid_pre", y)
         y = self._add(

@@ -11,7 +11,7 @@ from visformer.model.config import TransformerConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
 from visformer.model.masks import decoder_mask, key_mask
-from visformer.system.arguments import checked_class
+from visformer.system.arguments import checked_class, require_whole
 
 
 @checked_class
@@ -90,10 +90,19 @@ class Output(nn.Linear):
     """
 
     def __init__(self, d_model: int, vocab: int) -> None:
+        require_whole("d_model", d_model)
+        require_whole("vocab", vocab)
         super().__init__(d_model, vocab, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, token, d_model) to logits (batch, token, vocab): unnormalised log-probabilities."""
+        """Score every token of the vocabulary as the next one.
+
+        Args:
+            x: (batch, token, d_model).
+
+        Returns:
+            logits (batch, token, vocab): unnormalised log-probabilities.
+        """
         return super().forward(x)
 
 

@@ -22,7 +22,7 @@ from visformer.analysis.known_heads import LABELS
 from visformer.errors import N_, DataError
 from visformer.panel import Panel, common_limit
 from visformer.pictures.heads import by_stack, head_map
-from visformer.pictures.registry.options import STACK, Choice, Number, Place, Text
+from visformer.pictures.registry.options import STACK, Choice, Number, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
@@ -290,11 +290,13 @@ PLACE = (
     Choice(
         name="stack", label=STACK.label, help=STACK.help, values=_stacks, spell=STACK.spell, link=None,
     ),
-    Place(
+    PlaceOption(
         name="layer", label=N_("Layer"), help="From 1, as on screen.", link=None,
         among=lambda setting: _indices(setting, "layer"), default=lambda setting: _indices(setting, "layer")[0],
     ),
-    Place(name="head", label=N_("Head"), help="From 1.", among=lambda setting: _indices(setting, "head"), link=None),
+    PlaceOption(
+        name="head", label=N_("Head"), help="From 1.", among=lambda setting: _indices(setting, "head"), link=None
+    ),
 )
 HEADS = Picture(
     name="atlas", formula=True, alone=True, in_handouts=False,

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_, Message
 from visformer.i18n import Gettext
-from visformer.panel import Labels, Panel, common_limit, telling_limit, tokens_of, traced
-from visformer.pictures.registry.options import STACK, Choice, layer_of
+from visformer.panel import Labels, Panel, Stage, common_limit, numbered, telling_limit, tokens_of, traced
+from visformer.pictures.registry.options import STACK, TOKEN, Choice, layer_of
 from visformer.pictures.registry.picture import Page, Picture, View
+from visformer.pictures.style import visible
 from visformer.trace import Trace
 
 Stack = Literal["encoder", "decoder"]
@@ -122,6 +123,160 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     return [replace(panel, rows=by.rows, columns=panels[0].columns) for panel in panels]
 
 
+def inside(trace: Trace, stack: Stack, layer: int, token: int) -> list[list[Panel]]:
+    """Draw what the feed-forward network does to one token: its units before and after ReLU, and what they add."""
+    network = _Network.of(trace, stack, layer, token)
+    return [network.units, network.sums]
+
+
+_STRONGEST = 8
+_WIDE = 64  # units in a row
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Network:
+    """The panels of a feed-forward network for one token.
+
+    Args:
+        x: its input.
+        before: all units before the activation; None: the model's weights are not known, or it computes them otherwise.
+        after: all units after it.
+        strongest: the units with the largest values, what makes each, and its value.
+        w_1: the columns of W_1 of the strongest units, one below the other; None: not known.
+        shares: what each of the strongest units adds, its value times its row of W_2; None: not known.
+        others: what all others and b_2 add; None: not known.
+        out: the sum of all.
+        strong: the strongest unit, its value, the number of units, and how many are exactly 0.
+    """
+
+    x: Panel
+    before: Panel | None
+    after: Panel
+    strongest: Panel
+    w_1: Panel | None
+    shares: Panel | None
+    others: Panel | None
+    out: Panel
+    strong: tuple[int, float, int, int]
+
+    @classmethod
+    def of(cls, trace: Trace, stack: Stack, layer: int, token: int) -> "_Network":
+        """Read the network of a layer."""
+        path = f"{stack}.{layer}.ffn"
+        row = tokens_of(trace, _SIDE[stack])
+        row = Labels(row.texts[token : token + 1], special=row.special[token : token + 1])
+        norm, inputs = f"{stack}.{layer}.norm_ffn", [f"{stack}.{layer}.{before}" for before in _BEFORE["ffn"]]
+        reads_norm = norm in trace and not is_normed(trace, f"{stack}.{layer}", "ffn")
+        x = trace[norm if reads_norm else next(name for name in inputs if name in trace)].value[token]
+        hidden, out = trace[f"{path}.hidden"].value[token], trace[f"{path}.out"].value[token]
+        w_1, b_1, w_2 = (
+            None if p is None else p.value
+            for p in (trace.params.get(f"{path}.{name}") for name in ("w_1", "b_1", "w_2"))
+        )
+        n_strong = min(_STRONGEST, max(1, int(np.count_nonzero(hidden))))
+        top = np.argsort(-np.abs(hidden), kind="stable")[:n_strong]
+        units = Labels(tuple(map(str, top)), N_("unit"))
+        along = numbered(out.size, N_("dimension (d_model)"))
+        below = replace(along, written=False)
+
+        before = None if w_1 is None else x @ w_1 + (0.0 if b_1 is None else b_1)  # (d_ff,)
+        if before is not None and not np.allclose(np.maximum(before, 0), hidden, atol=1e-4):
+            before = None  # another activation, or a gate
+        made: dict[str, Rows] = {N_("value"): hidden}
+        if before is not None:
+            bias = np.zeros_like(before) if b_1 is None else b_1
+            made = {"x · W_1": before - bias, "+ b_1": bias, "=": before, "ReLU": hidden}
+        shares = None if w_2 is None else hidden[top, None] * w_2[top]  # (unit, d_model)
+
+        def one(name: str, title: str, values: Rows, sign: str = "") -> Panel:
+            return Panel(name=name, title=title, values=values[None], rows=row, columns=below, before=sign)
+
+        def of_units(name: str, title: str, values: Rows, columns: Labels, **settings: str) -> Panel:
+            return Panel(name=name, title=title, values=values, rows=units, columns=columns, **settings)  # type: ignore[arg-type]
+
+        activated = "ReLU" if before is not None else N_("after the activation")
+        table = np.stack([values[top] for values in made.values()], axis=1)
+        rest = None if shares is None else one("others", N_("all other units, and b_2"), out - shares.sum(axis=0), "+")
+        titled = N_("W_1, the columns of the strongest units")
+        return cls(
+            x=replace(one("input", "x", x), columns=along, note=f"({x.size},)"),
+            before=None if before is None else _grid("before", "x · W_1 + b_1", before),
+            after=replace(_grid("after", activated, hidden), symbol="pattern"),
+            strongest=of_units("strongest", N_("the strongest units"), table, Labels(tuple(made)), symbol="pattern"),
+            w_1=None if w_1 is None or before is None else of_units("w_1", titled, w_1[:, top].T, below, before="×"),
+            shares=None
+            if shares is None
+            else of_units("shares", N_("what each adds: its value · its row of W_2"), shares, along),
+            others=rest,
+            out=one("out", N_("what the network adds"), out, "=" if shares is not None else ""),
+            strong=(int(top[0]), float(hidden[top[0]]), hidden.size, int((hidden == 0).sum())),
+        )
+
+    @property
+    def units(self) -> list[Panel]:
+        """x, and all units before and after the activation."""
+        return [panel for panel in (self.x, self.before, self.after) if panel is not None]
+
+    @property
+    def sums(self) -> list[Panel]:
+        """The strongest units, what they and all others add, and the sum."""
+        return [panel for panel in (self.strongest, self.shares, self.others, self.out) if panel is not None]
+
+
+def _grid(name: str, title: str, units: Rows) -> Panel:
+    """Draw the units of a network in rows."""
+    n_rows = -(-units.size // _WIDE)
+    filled = np.full(n_rows * _WIDE, np.nan)
+    filled[: units.size] = units
+    rows = Labels(tuple(str(i * _WIDE) for i in range(n_rows)), N_("unit"))
+    values, columns = filled.reshape(n_rows, _WIDE), numbered(_WIDE, "+")
+    return Panel(name=name, title=title, values=values, rows=rows, columns=columns, note=f"({units.size},)", before="→")
+
+
+_FIRST = N_("x is the vector of “{token}”. Times W_1, plus b_1: {d_ff} units. W_1 has a column for each.")
+_FIRST_UNKNOWN = N_("x is the vector of “{token}”. The first matrix and the activation make {d_ff} units of it.")
+_RELU = N_("ReLU leaves {zeros} of {d_ff} units at 0, {share}: those below 0. The strongest is unit {unit}: {value}.")
+_ACTIVATED = N_("The strongest is unit {unit}: {value}. Exactly 0 are {zeros} of {d_ff} units, {share}.")
+_SECOND = N_("Each unit adds its row of W_2 times its value. With b_2, the sum of all is what the network adds.")
+_SECOND_UNKNOWN = N_("The second matrix makes of all units what the network adds.")
+_ADDED = N_("It is added to the residual stream of “{token}”.")
+_NORMED = N_("It is added to the residual stream of “{token}”, and LayerNorm follows.")
+
+
+def inside_stages(trace: Trace, stack: Stack, layer: int, token: int, gettext: Gettext = str) -> list[Stage]:
+    """Tell what the feed-forward network does to one token, one step after the other."""
+    network, path = _Network.of(trace, stack, layer, token), f"{stack}.{layer}"
+    unit, value, d_ff, zeros = network.strong
+    values = {
+        "token": visible(trace.tokens[_SIDE[stack]][token]),
+        "unit": unit,
+        "value": f"{value:.2f}".replace("-", "−"),
+        "d_ff": d_ff,
+        "zeros": zeros,
+        "share": f"{zeros / d_ff:.1%}",
+    }
+
+    def stage(shown: list[list[Panel]], panel: str, said: str) -> Stage:
+        return Stage(shown=shown, panel=panel, said=gettext(said).format(**values))
+
+    known = network.before is not None
+    units = network.before or network.after
+    first = [network.x, *([network.w_1] if network.w_1 else [])]
+    activated = [[replace(network.before, before="")]] if network.before else []
+    at = slice(token, token + 1)
+    summed = [
+        replace(panel, values=panel.values[at], rows=network.x.rows, limit=None)
+        for panel in added(trace, stack, layer, "ffn")
+    ]
+    last = next((panel.name for panel in summed if panel.name == "scores"), "out")
+    return [
+        stage([first, [units]], units.name, _FIRST if known else _FIRST_UNKNOWN),
+        stage([*activated, [network.after], [network.strongest]], "after", _RELU if known else _ACTIVATED),
+        stage([[network.strongest], network.sums[1:]], "out", _SECOND if network.shares else _SECOND_UNKNOWN),
+        stage([summed], last, _NORMED if is_normed(trace, path, "ffn") else _ADDED),
+    ]
+
+
 def has_zeros(trace: Trace, stack: Stack) -> bool:
     """Whether the activation gives exact zeros, as ReLU does; a smooth one hardly gives any."""
     return float((trace[f"{first(trace, stack)}.ffn.hidden"].value == 0).mean()) > 0.01
@@ -166,7 +321,7 @@ def similarities(trace: Trace, stack: Stack, gettext: Gettext = str) -> list[Pan
 
 
 @dataclass(frozen=True)
-class Part:
+class BlockPart:
     """A part of the block, as measured on the model.
 
     Args:
@@ -198,7 +353,7 @@ class Part:
         return self.printed != self.trained
 
 
-def who_talks(trace: Trace, stack: Stack) -> list[Part]:
+def who_talks(trace: Trace, stack: Stack) -> list[BlockPart]:
     """Measure for each part of the first layer whether changing one input token changes another token's output.
 
     ``trace`` holds :data:`RECORD` and the weights of the layer, for cross-attention also "encoder.out".
@@ -227,7 +382,7 @@ def who_talks(trace: Trace, stack: Stack) -> list[Part]:
         (N_("residual sum"), lambda rows: rows + x, x, "-", False),
     )
     return [
-        Part(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
+        BlockPart(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
         for name, part, read, prefix, printed in parts
         if crosses or prefix != "cross_attn."
     ]
@@ -274,8 +429,13 @@ FEED_FORWARD = Picture(
     name="feed-forward", view="added", needs=RECORD, options=(STACK, AT), in_handouts=False,
     draw=lambda setting: [added(setting.trace, setting.part, setting["layer"], "ffn")],
 )
+INSIDE = Picture(
+    name="feed-forward-inside", view="inside", title=N_("Feed-forward"), needs=RECORD, options=(STACK, AT, TOKEN),
+    look_for=N_("One token in the feed-forward network: which units does ReLU leave, and what do they add?"),
+    draw=lambda setting: inside(setting.trace, setting.part, setting["layer"], setting["token"]),
+)
 ZEROS = Picture(
-    name="zeros", view="zeros", title=N_("Feed-forward"), needs=RECORD, options=(STACK,),
+    name="zeros", view="zeros", title=N_("Share of zeros"), needs=RECORD, options=(STACK,),
     look_for=N_("ReLU zeroes most values. Blue: more zeros than the mean of all cells; orange: fewer, so more in use."),
     draw=lambda setting: [note_overflow(silent_share(setting.trace, setting.part), setting.gettext)],
 )
@@ -291,6 +451,6 @@ WHO_TALKS = View(
 PAGE = Page(
     name="block", section="understand", order=70, title=N_("Through the block"),
     about=N_("What attention and feed-forward network add to each word, layer by layer."),
-    views=(STREAM, SUBLAYER, FEED_FORWARD, ZEROS, SIMILAR, WHO_TALKS), where="layer",
+    views=(STREAM, SUBLAYER, FEED_FORWARD, INSIDE, ZEROS, SIMILAR, WHO_TALKS), where="layer",
 )
 # fmt: on

@@ -12,7 +12,7 @@ from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.panel import Panel
 from visformer.pictures.attention import moments_of
-from visformer.pictures.registry.options import HEAD, LAYER, STACK, Choice, Place, Text
+from visformer.pictures.registry.options import HEAD, LAYER, STACK, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.sides import (
@@ -72,11 +72,11 @@ FROM = Text(
     default=lambda setting: one_word_changed(str(setting.patterns.meta["source"])),
     per=lambda setting: str(setting.patterns.meta["source"]),
 )
-AT_LAYER = Place(
+AT_LAYER = PlaceOption(
     name="patch_layer", label=N_("Layer"), help="The layer of the value that is carried over, from 1.",
     among=lambda setting: [*_layers(setting)], per=lambda setting: (setting["patch"], *_layers(setting)),
 )
-AT = Place(
+AT = PlaceOption(
     name="patch_at", label=N_("Which"), help="The token, or the head, of the value that is carried over, from 1.",
     among=lambda setting: range(len(_labels(setting))), tokens=_labels,
     per=lambda setting: (setting["patch"], len(_labels(setting))),
@@ -246,7 +246,7 @@ OTHER_MODEL = Text(
     default=lambda setting: (*_others(setting), GPT)[0],
 )
 MOMENT, OTHER_MOMENT = (
-    Place(
+    PlaceOption(
         name=name, label=label, help="A moment of the training, as vf.moments numbers it, from 0.", first=0,
         among=lambda setting: range(_n_moments(setting)), default=default, per=_n_moments,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, predicting, traced
-from visformer.pictures.registry.options import STEP_HELP, Flag, Number, Place, layer_of
+from visformer.pictures.registry.options import STEP_HELP, Flag, Number, PlaceOption, layer_of
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace, TracedTensor
@@ -95,7 +95,7 @@ def _beams(setting: Setting) -> Any:
 
 
 # fmt: off
-STEP = Place(name="step", help=STEP_HELP, among=lambda setting: range(len(setting.source.speak().steps)))
+STEP = PlaceOption(name="step", help=STEP_HELP, among=lambda setting: range(len(setting.source.speak().steps)))
 TEMPERATURE = Number(
     name="temperature", label=N_("Temperature"), help="Divides the scores.", default=1.0, least=0.1, most=3.0,
     whole=False, step=0.1,

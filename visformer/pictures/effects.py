@@ -14,7 +14,7 @@ from visformer.analysis.methods import Attribution, Where, attribution, attribut
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, predicting, tokens_of, traced
-from visformer.pictures.registry.options import SELECTED, STACK, Choice, Place, Text
+from visformer.pictures.registry.options import SELECTED, STACK, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
@@ -587,7 +587,7 @@ WEIGHTS = Choice(
     name="weights", label=N_("Weights"), help="What the weights of each row become.",
     values={"shuffled": N_("shuffled"), "uniform": N_("uniform")},
 )
-BUNDLED = Place(
+BUNDLED = PlaceOption(
     name="bundled", label=N_("Pair"), help="A bundled pair of the model, from 1.",
     among=lambda setting: range(max(1, len(bundled_pairs(setting)))), tokens=pair_labels,
     per=lambda setting: setting.patterns.meta.get("model", ""),
@@ -596,7 +596,7 @@ CORRUPT = Text(
     name="corrupt", label=N_("Or compare your sentence with"),
     help="A second text to compare the sentence with, of as many tokens.",
 )
-ROW = Place(
+ROW = PlaceOption(
     name="row", label=N_("Row"), help="The row whose prediction is split, from 1.",
     among=lambda setting: range(len(_row_labels(setting))), tokens=_row_labels,
     default=lambda setting: max(0, len(_row_labels(setting)) - 1), per=lambda setting: len(_row_labels(setting)),

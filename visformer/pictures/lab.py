@@ -11,7 +11,7 @@ from visformer.errors import N_
 from visformer.formulas import Floats
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
-from visformer.pictures.registry.options import Choice, Place
+from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.worked import SLICED, Arrays, Worked, compute, differs
@@ -36,7 +36,7 @@ SYMBOL = {
 
 
 @dataclass(frozen=True)
-class View:
+class LabView:
     """The current example, its inputs and the selected slice.
 
     Args:
@@ -55,12 +55,12 @@ class View:
         return any(not np.array_equal(self.inputs[name], values) for name, values in self.example.inputs.items())
 
 
-def drawn(view: View, results: Arrays, gettext: Gettext) -> list[Panel]:
+def drawn(view: LabView, results: Arrays, gettext: Gettext) -> list[Panel]:
     """Draw every result, beside its printed version if there is one; ``gettext`` translates their names."""
     return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
 
 
-def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
+def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
     """Draw the computed matrix and, if there is one of the same shape, the printed matrix, on one colour scale.
 
     Printed numbers that differ from the computed ones are outlined.
@@ -91,7 +91,7 @@ def beside(view: View, name: str, computed: Floats, gettext: Gettext = str) -> l
     return panels
 
 
-def _labels(view: View, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labels]:
+def _labels(view: LabView, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labels]:
     axes = [axis for axis in view.example.axes.get(name, ()) if axis not in SLICED] or ["", ""]
     texts = [view.example.labels(name, view.inputs), ()]
     if view.example.tokens:
@@ -134,7 +134,7 @@ def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
     example = examples()[setting["example"]]
     at = {axis: setting[axis] for axis in SLICED}
     results = compute(example, example.inputs)
-    shown = drawn(View(example, example.inputs, at), results, setting.gettext)
+    shown = drawn(LabView(example, example.inputs, at), results, setting.gettext)
     return [shown] if example.tokens else shown
 
 
@@ -144,11 +144,11 @@ EXAMPLE = Choice(
     help="For example self-attention; by default the first.",
     values=lambda _: {name: example.title for name, example in examples().items()},
 )
-SAMPLE = Place(
+SAMPLE = PlaceOption(
     name="sample", label=N_("Sample"), help="The sentence, from 1; for --example shapes.", among=_among("sample"),
     per=_count("sample"), link=lambda setting: f"{setting['example']}_sample",
 )
-HEAD = Place(
+HEAD = PlaceOption(
     name="head", label=N_("Head"), help="From 1.", among=_among("head"), per=_count("head"),
     link=lambda setting: f"{setting['example']}_head",
 )

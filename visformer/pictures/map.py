@@ -51,7 +51,7 @@ class WholeModel:
 
 
 @dataclass(frozen=True)
-class Sublayer:
+class DrawnSublayer:
     """A sublayer of a layer.
 
     Args:
@@ -66,15 +66,15 @@ class Sublayer:
 
 
 @dataclass(frozen=True)
-class Layer:
+class DrawnLayer:
     """A layer, by its number in the model from 0, and its sublayers in order."""
 
     number: int
-    sublayers: tuple[Sublayer, ...]
+    sublayers: tuple[DrawnSublayer, ...]
 
 
 @dataclass(frozen=True)
-class Step:
+class Prediction:
     """What a row of the decoder predicts.
 
     Args:
@@ -92,14 +92,14 @@ class Step:
     chosen: int | None
 
 
-def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
+def layers(trace: Trace, stack: str) -> tuple[DrawnLayer, ...]:
     """Return the layers of a stack that are in the Trace, in order; () if there is no such stack.
 
     A sublayer of attention is in it if its pattern is, the feed-forward network if the stream after it is. One that
     the model has and cannot show is there with the reason.
     """
     named = re.compile(rf"{stack}\.(\d+)\.(?:(self_attn|cross_attn)\.(?:pattern|map)|resid_post)")
-    found: dict[int, dict[str, Sublayer]] = {}
+    found: dict[int, dict[str, DrawnSublayer]] = {}
     told = _stack(trace, stack)
     for match in filter(None, map(named.fullmatch, trace)):
         kind = match[2] or "ffn"
@@ -107,9 +107,10 @@ def layers(trace: Trace, stack: str) -> tuple[Layer, ...]:
             continue
         found.setdefault(int(match[1]), {})[kind] = _sublayer(trace, f"{stack}.{match[1]}", kind)
     for number, kind, why in _lacking(trace, stack) if found else ():
-        found.setdefault(number, {}).setdefault(kind, Sublayer(kind, None, why))
+        found.setdefault(number, {}).setdefault(kind, DrawnSublayer(kind, None, why))
     return tuple(
-        Layer(number, tuple(kinds[kind] for kind in _ORDER if kind in kinds)) for number, kinds in sorted(found.items())
+        DrawnLayer(number, tuple(kinds[kind] for kind in _ORDER if kind in kinds))
+        for number, kinds in sorted(found.items())
     )
 
 
@@ -126,9 +127,9 @@ def _lacking(trace: Trace, stack: str) -> Iterator[tuple[int, str, Message]]:
             yield number, kind, why
 
 
-def _sublayer(trace: Trace, path: str, kind: str) -> Sublayer:
+def _sublayer(trace: Trace, path: str, kind: str) -> DrawnSublayer:
     names = [f"{path}.{name}" for name in _AFTER[kind] if f"{path}.{name}" in trace]
-    return Sublayer(kind, norms(trace[names[0]].value) if names else None)
+    return DrawnSublayer(kind, norms(trace[names[0]].value) if names else None)
 
 
 def norms(rows: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -137,7 +138,7 @@ def norms(rows: NDArray[np.floating]) -> NDArray[np.floating]:
     return lengths
 
 
-def steps(trace: Trace) -> tuple[Step, ...]:
+def steps(trace: Trace) -> tuple[Prediction, ...]:
     """Return what each row of the decoder predicts; () if the model has no decoder or no logits were recorded."""
     if "logits" not in trace or "tgt" not in trace.tokens:
         return ()
@@ -149,12 +150,12 @@ def steps(trace: Trace) -> tuple[Step, ...]:
     )
 
 
-def _step(logits: NDArray[np.floating], named: Sequence[str], following: int | None) -> Step:
+def _step(logits: NDArray[np.floating], named: Sequence[str], following: int | None) -> Prediction:
     shifted = np.exp(logits.astype(np.float64) - logits.max())  # (vocab,)
     probabilities = shifted / shifted.sum()
     ids = likeliest(logits)
     known = following is not None and following < len(probabilities)
-    return Step(
+    return Prediction(
         ids=ids,
         tokens=tuple(named),
         probabilities=tuple(probabilities[[*ids]].tolist()),
@@ -179,6 +180,15 @@ def block(trace: Trace, stack: str) -> str:
 def drawn(setting: Setting) -> WholeModel:
     """Collect what the browser draws."""
     return WholeModel(setting.trace, (setting["stack"], setting["layer"], setting["head"]))
+
+
+def heading(trace: Trace) -> Message:
+    """Say what a model does with a text."""
+    if "to" in trace.meta and len(trace.tokens) > 1:
+        return N_("How a Transformer translates a sentence")
+    if {"src", "tgt"} <= trace.tokens.keys():
+        return N_("How a Transformer turns one text into another")
+    return N_("How a Transformer continues a text") if "tgt" in trace.tokens else N_("How a Transformer reads a text")
 
 
 MAP = Picture(

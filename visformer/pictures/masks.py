@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from visformer import formulas
 from visformer.errors import N_
 from visformer.panel import Labels, Panel, axis_labels, traced
-from visformer.pictures.registry.options import HEAD, LAYER, STACK, STEP_HELP, Choice, Number, Place, decoder_first
+from visformer.pictures.registry.options import (
+    HEAD,
+    LAYER,
+    STACK,
+    STEP_HELP,
+    Choice,
+    Number,
+    PlaceOption,
+    decoder_first,
+)
 from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
@@ -199,7 +208,7 @@ TOKENS = Number(
     name="tokens", help="Number of tokens; by default all.", default=lambda setting: len(_written(setting)[1]),
     least=1, most=MOST, valid=1,
 )
-STEP = Place(
+STEP = PlaceOption(
     name="step", label=N_("Tokens read so far"), help=STEP_HELP, default=lambda setting: _shown(setting) - 1,
     among=lambda setting: range(_shown(setting)), per=_shown,
 )

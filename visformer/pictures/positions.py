@@ -11,7 +11,7 @@ from visformer.errors import N_, Message
 from visformer.formulas import Floats
 from visformer.model.positions import POSITIONS, Alibi, Position, Rotary
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
-from visformer.pictures.registry.options import Number, Place, Several
+from visformer.pictures.registry.options import Number, PlaceOption, Several
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
@@ -261,7 +261,7 @@ OFFSET = Number(
     default=lambda setting: min(5, setting["positions"]), least=lambda setting: -setting["positions"],
     most=lambda setting: setting["positions"], per=lambda setting: setting["positions"],
 )
-PAIR = Place(
+PAIR = PlaceOption(
     name="i", link="pair", label=N_("Pair i"), help="The pair of dimensions 2i and 2i + 1, from 0.", first=0,
     default=lambda setting: min(1, max(0, _pairs(setting) - 1)), among=lambda setting: range(_pairs(setting)),
     per=lambda setting: max(1, _pairs(setting) - 1),

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Setting(Generic[T]):
+class Variable(Generic[T]):
     """One environment variable; call it to read it."""
 
     name: str
@@ -73,28 +73,28 @@ def _sites(text: str) -> tuple[str, ...]:
     return sites
 
 
-MODEL = Setting(
+MODEL = Variable(
     "VISFORMER_MODEL",
     N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
     "en-zh",
     "en-zh",
     str,
 )
-MODELS = Setting[tuple[str, ...]](
+MODELS = Variable[tuple[str, ...]](
     "VISFORMER_MODELS", N_("further models to choose from, separated by commas"), (), N_("none"), _names
 )
-ANY_MODEL = Setting("VISFORMER_ANY_MODEL", N_("`1`: visitors may type any hub id"), False, N_("off"), _switch)
-LESSONS = Setting[Path | None](
+ANY_MODEL = Variable("VISFORMER_ANY_MODEL", N_("`1`: visitors may type any hub id"), False, N_("off"), _switch)
+LESSONS = Variable[Path | None](
     "VISFORMER_LESSONS", N_("a folder with guided lessons of your own"), None, N_("none"), Path
 )
-ATLASES = Setting[tuple[str, ...]](
+ATLASES = Variable[tuple[str, ...]](
     "VISFORMER_ATLASES",
     N_("atlases of your own, separated by commas: folders that `visformer atlas` wrote; `visformer run --atlas` too"),
     (),
     N_("none"),
     _names,
 )
-HOSTS = Setting[tuple[str, ...]](
+HOSTS = Variable[tuple[str, ...]](
     "VISFORMER_HOSTS",
     N_("names that visitors reach the server by, separated by commas; `*.example.org`: all below it; `*`: any"),
     ("localhost",),
@@ -102,7 +102,7 @@ HOSTS = Setting[tuple[str, ...]](
     _hosts,
 )
 AUTO = "auto"
-PROCESSES = Setting[int | None](
+PROCESSES = Variable[int | None](
     "VISFORMER_PROCESSES",
     N_(
         "worker processes, for a room; `auto`, which `visformer run --room` sets: half of the cores, 2 to 4; `0`: the "
@@ -112,14 +112,14 @@ PROCESSES = Setting[int | None](
     "0",
     lambda text: None if text == AUTO else _number(text),
 )
-MEMORY = Setting[int](
+MEMORY = Variable[int](
     "VISFORMER_MEMORY",
     N_("megabytes of memory for models besides the first, uploads and generated files together"),
     limits.KEPT_BYTES,
     f"{limits.KEPT_BYTES // 10**6}",
     lambda text: _number(text) * 10**6,
 )
-FRAME_ANCESTORS = Setting[tuple[str, ...]](
+FRAME_ANCESTORS = Variable[tuple[str, ...]](
     "VISFORMER_FRAME_ANCESTORS",
     N_("sites that may show the app inside a page of theirs, separated by commas; `*`: any"),
     (),
@@ -128,15 +128,15 @@ FRAME_ANCESTORS = Setting[tuple[str, ...]](
 )
 
 # Read by the libraries themselves; listed for operators of this app.
-THREADS = Setting("OMP_NUM_THREADS", N_("threads torch uses"), "", N_("half of the cores"), str)
+THREADS = Variable("OMP_NUM_THREADS", N_("threads torch uses"), "", N_("half of the cores"), str)
 HUB = "https://huggingface.co"
-HF_ENDPOINT = Setting("HF_ENDPOINT", N_("a mirror of the Hugging Face hub"), HUB, HUB, str)
-HF_HOME = Setting("HF_HOME", N_("where downloaded models are stored"), "", "~/.cache/huggingface", str)
-HF_HUB_OFFLINE = Setting(
+HF_ENDPOINT = Variable("HF_ENDPOINT", N_("a mirror of the Hugging Face hub"), HUB, HUB, str)
+HF_HOME = Variable("HF_HOME", N_("where downloaded models are stored"), "", "~/.cache/huggingface", str)
+HF_HUB_OFFLINE = Variable(
     "HF_HUB_OFFLINE", N_("`1`: only models already downloaded, without network access"), "", N_("off"), str
 )
 
-SETTINGS: tuple[Setting[object], ...] = tuple(each for each in globals().values() if isinstance(each, Setting))
+SETTINGS: tuple[Variable[object], ...] = tuple(each for each in globals().values() if isinstance(each, Variable))
 
 
 def check() -> None:

@@ -103,7 +103,7 @@ def _flag(mark: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Layer:
+class GivenLayer:
     """One layer's attention, or its map."""
 
     values: NDArray[np.float32]  # (head, query, key)
@@ -112,7 +112,7 @@ class Layer:
 
 def layers_of(
     patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None, weights: bool = True
-) -> dict[int, Layer]:
+) -> dict[int, GivenLayer]:
     """Split an array of attention patterns, or of maps, into layers; those of a mapping keep their numbers.
 
     Args:
@@ -245,7 +245,7 @@ def _sequence(given: Any, name: str) -> Any:
     return given
 
 
-def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
+def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> GivenLayer:
     array = _layer(given, name, (size[0], size[1]), extra=sink is True)
     if array.shape[-1] > size[1]:
         array, sink = array[..., :-1], array[..., -1]
@@ -254,13 +254,13 @@ def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> Layer:
     mass = _mass(sums, sink, name)
     message = _NOT_ONE if sink is None or sink is True else _NOT_ONE_WITH_SINK
     _check_rows(sums if mass is None else sums + mass, name, message)
-    return Layer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
+    return GivenLayer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
 
 
-def _map(given: Any, name: str, size: tuple[int, int], _sink: None) -> Layer:
+def _map(given: Any, name: str, size: tuple[int, int], _sink: None) -> GivenLayer:
     array = _layer(given, name, size)
     check_finite(array, name)
-    return Layer(array)
+    return GivenLayer(array)
 
 
 def check_finite(array: NDArray[np.float32], name: str) -> None:

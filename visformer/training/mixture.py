@@ -15,7 +15,7 @@ from visformer.training.supplement import Supplement
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class MixtureStage:
     """Shares of the pairs of an epoch, which sum to 1, and its BPE-dropout, up to a fraction of the training."""
 
     until: float
@@ -30,12 +30,14 @@ class Stage:
 # The grammar teaches words first. More of the corpus follows: with the grammar alone BLEU falls. The last stage has no
 # BPE-dropout: it splits words as they will be when somebody types.
 SCHEDULE = (
-    Stage(until=0.25, corpus=0.29, grammar=0.20, everyday=0.22, names=0.16, first=0.13, bpe_dropout=0.1),
-    Stage(until=0.75, corpus=0.30, grammar=0.10, everyday=0.23, names=0.13, first=0.24, bpe_dropout=0.1),
-    Stage(until=1.00, corpus=0.40, grammar=0.04, everyday=0.18, names=0.10, first=0.28, bpe_dropout=0.0),
+    MixtureStage(until=0.25, corpus=0.29, grammar=0.20, everyday=0.22, names=0.16, first=0.13, bpe_dropout=0.1),
+    MixtureStage(until=0.75, corpus=0.30, grammar=0.10, everyday=0.23, names=0.13, first=0.24, bpe_dropout=0.1),
+    MixtureStage(until=1.00, corpus=0.40, grammar=0.04, everyday=0.18, names=0.10, first=0.28, bpe_dropout=0.0),
 )
 
-CONTINUED = (Stage(until=1.0, corpus=0.30, grammar=0.03, everyday=0.17, names=0.06, first=0.44, bpe_dropout=0.0),)
+CONTINUED = (
+    MixtureStage(until=1.0, corpus=0.30, grammar=0.03, everyday=0.17, names=0.06, first=0.44, bpe_dropout=0.0),
+)
 """The shares of a training that continues from weights which know the rest."""
 
 EVERYDAY = ("everyday.tsv", "everyday_words.tsv")
@@ -47,7 +49,7 @@ GRAMMAR_TEXTS = 20_000
 """Sentences of the grammar that the tokenizer learns from: about as many as the corpus has."""
 
 
-def stage_of(fraction: float, schedule: Sequence[Stage] = SCHEDULE) -> Stage:
+def stage_of(fraction: float, schedule: Sequence[MixtureStage] = SCHEDULE) -> MixtureStage:
     """Return the stage at a fraction of the training, at least 0 and below 1."""
     return next(stage for stage in schedule if fraction < stage.until)
 
@@ -101,7 +103,7 @@ class Mixture:
         return cls(kept, everyday, *sources, first, judged, left_out=len(pairs) - len(kept))
 
     def epoch(
-        self, number: int, *, of: int, size: int, seed: int, schedule: Sequence[Stage] = SCHEDULE
+        self, number: int, *, of: int, size: int, seed: int, schedule: Sequence[MixtureStage] = SCHEDULE
     ) -> tuple[list[Pair], float]:
         """Return the pairs of an epoch, unshuffled, and its BPE-dropout.
 
@@ -117,7 +119,7 @@ class Mixture:
         stages = [stage_of(i / of, schedule) for i in range(number + 1)]
         now, fresh = stages[-1], seed * 1000 + number
 
-        def turn(pairs: Sequence[Pair], share: Callable[[Stage], float]) -> list[Pair]:
+        def turn(pairs: Sequence[Pair], share: Callable[[MixtureStage], float]) -> list[Pair]:
             *before, count = (round(share(stage) * size) for stage in stages)
             return taking_turns(pairs, sum(before), count, seed=seed)
 

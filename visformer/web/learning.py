@@ -41,7 +41,7 @@ _TEXT = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTraining:
     """One training of a run.
 
     Args:
@@ -60,7 +60,7 @@ class Shown:
 
 
 def pack_learning(
-    trainings: Sequence[Shown],
+    trainings: Sequence[ShownTraining],
     *,
     run: str,
     state: str,
@@ -122,7 +122,7 @@ def end_of(trainings: Sequence[Sequence[Snapshot]], first: int) -> int:
     return min(first + max(1, limits.LEARNING_BYTES // nbytes), *map(len, trainings))
 
 
-def _training(shown: Shown, numbers: Numbers) -> Mapping[str, Any]:
+def _training(shown: ShownTraining, numbers: Numbers) -> Mapping[str, Any]:
     moments, sight = shown.moments, shown.sight
     packed: dict[str, Any] = {
         "title": shown.title,

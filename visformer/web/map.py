@@ -18,7 +18,7 @@ from visformer.trace import Trace
 from visformer.web.chunks import Focus
 from visformer.web.message import Numbers, write_message
 from visformer.web.payload import heads_of
-from visformer.web.places import Cell, Key
+from visformer.web.places import Cell, Inside, Key
 
 ROWS = 16
 """Dimensions shown of each vector, evenly spaced: more would be thinner than a pixel."""
@@ -28,6 +28,7 @@ FOCUS_BYTES = 250_000
 
 _TEXT = {
     "play": N_("Play"),
+    "play_rest": N_("Play the other {n} words"),
     "pause": N_("Pause"),
     "back": N_("One step back"),
     "on": N_("One step on"),
@@ -56,9 +57,30 @@ _TEXT = {
     "embed": N_("Embedding"),
     "position": N_("Position"),
     "input": N_("Their sum"),
-    "memory": N_("Memory"),
+    "encoder_does": N_("reads the text"),
+    "decoder_does": N_("writes words"),
+    "strips": N_("Token + position"),
+    "strands": N_("One vector per word"),
+    "keys_values": N_("keys, values"),
+    "ffn_input": N_("x: {n} numbers of each token"),
+    "ffn_first": N_("times W₁, plus b₁"),
+    "ffn_relu": N_("{n} units after ReLU; {share} % are not 0"),
+    "ffn_units": N_("{n} units after the activation"),
+    "ffn_second": N_("times W₂, plus b₂"),
+    "ffn_out": N_("{n} numbers, added to the stream"),
+    "say_inside_relu": N_(
+        "Each token by itself: W₁ makes {d_ff} units of its {d_model} numbers, ReLU sets those below 0 to 0, W₂ makes "
+        "{d_model} numbers of the rest."
+    ),
+    "say_inside": N_(
+        "Each token by itself: from its {d_model} numbers, the first matrix and the activation compute {d_ff} units; "
+        "the second makes {d_model} numbers of these."
+    ),
+    "about_strand": N_(
+        "The encoder's output (memory) for “{token}”: a vector of {d_model} numbers. Each cross-attention computes a "
+        "key and a value from it; the decoder reads these."
+    ),
     "norm": N_("length {norm}"),
-    "softmax": N_("Next token"),
     "folded": N_("{n} layers more"),
     "unnamed": N_("{n} more"),
     "head": N_("{stack}, layer {layer}, head {head}"),
@@ -83,8 +105,12 @@ _TEXT = {
     "about_special": N_("{token} is no part of the text: the model marks a beginning or an end with it."),
     "about_lacks": N_("It is not shown here: {reason}."),
     "about_strip": N_("{n} of the {d_model} numbers of each token, from {low} to {high}."),
-    "at_rest": N_("The lines follow {head}. Point at a block to see its numbers."),
-    "at_rest_touch": N_("The lines follow {head}. Tap a head to follow another."),
+    "at_rest_self": N_("Each word is joined to the word it reads most."),
+    "at_rest_head": N_("The lines are those of {head}."),
+    "say_play_input": N_("The text is cut into {n} tokens, and each becomes a list of {d_model} numbers."),
+    "say_play_encoder": N_("Encoder: in each of its {layers} layers, every word reads all the others."),
+    "say_play_decoder": N_("In each of {layers} layers, every word reads itself and those before it."),
+    "say_play_first": N_("The decoder begins with “{token}” alone. In each layer it reads the encoder's vectors."),
     "say_tokens": N_("The text is cut into {n} tokens."),
     "say_embed": N_("Each token becomes a vector: a list of {d_model} numbers."),
     "say_position": N_("What tells the places apart is added: without it, the order of the words would be lost."),
@@ -93,7 +119,14 @@ _TEXT = {
     "say_cross_attn": N_("Layer {layer}: each token reads the source."),
     "say_ffn": N_("Feed-forward, layer {layer}: each token by itself. The vectors are {norm} long on average."),
     "say_ffn_plain": N_("Feed-forward, layer {layer}: each token by itself."),
-    "say_memory": N_("The encoder is done. It hands one vector per source token to every layer of the decoder."),
+    "say_memory": N_(
+        "The encoder hands over one vector for each of the {n} tokens. Every layer of the decoder computes keys and "
+        "values from them."
+    ),
+    "say_handed": N_(
+        "So the encoder hands over {n_src} vectors, one for each token of the source. For each word that it writes, "
+        "the decoder reads them anew."
+    ),
     "say_start": N_("The decoder begins with “{token}” alone."),
     "say_first_self_attn": N_("Layer {layer}: nothing is written yet, so that “{token}” reads only itself."),
     "say_word_self_attn": N_("Layer {layer}: “{token}” reads the words written so far."),
@@ -109,6 +142,13 @@ _TEXT = {
 
 _ASKS = {"zh": N_("It asks for Chinese."), "en": N_("It asks for English.")}
 """What the first token of the decoder's input tells a translator, by the language."""
+
+_JOINED = {
+    "zh": N_("Each Chinese word is joined to the English word it reads most."),
+    "en": N_("Each English word is joined to the Chinese word it reads most."),
+}
+_JOINED_OTHERS = N_("Each word below the decoder is joined to the word of the source it reads most.")
+"""What the lines of a cross-attention join at rest, by the language of the translation."""
 
 
 def pack_map(
@@ -141,6 +181,7 @@ def pack_map(
         "steps": predicted(trace),
         "forced": bool(trace.meta.get("forced")),
         "asks": gettext(asked) if asked else "",
+        "joined": gettext(_JOINED.get(str(trace.meta.get("to")), _JOINED_OTHERS)),
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
         "ramps": RAMPS,
         "symbols": SYMBOLS,
@@ -152,7 +193,7 @@ def pack_map(
 
 
 def _column(
-    trace: Trace, stack: str, layers: tuple[model_map.Layer, ...], numbers: Numbers, gettext: Callable[[str], str]
+    trace: Trace, stack: str, layers: tuple[model_map.DrawnLayer, ...], numbers: Numbers, gettext: Callable[[str], str]
 ) -> dict[str, Any]:
     side = model_map.SIDES[stack]
     return {
@@ -167,7 +208,7 @@ def _column(
     }
 
 
-def _sublayer(sublayer: model_map.Sublayer, gettext: Callable[[str], str]) -> dict[str, Any]:
+def _sublayer(sublayer: model_map.DrawnSublayer, gettext: Callable[[str], str]) -> dict[str, Any]:
     lengths = None if sublayer.norms is None else [float(f"{norm:.4g}") for norm in sublayer.norms]
     return {"kind": sublayer.kind, "norms": lengths, "lacks": gettext(sublayer.lacks) if sublayer.lacks else ""}
 
@@ -207,6 +248,7 @@ def pack_place(
     focus: Mapping[str, Any] | None = None,
     way: Mapping[str, str] | None = None,
     cell: Cell | None = None,
+    inside: Inside | None = None,
     lacks: str = "",
     gettext: Callable[[str], str] = str,
     to: str = "",
@@ -219,18 +261,33 @@ def pack_place(
         focus: that head, see :func:`pack_map`.
         way: "label" and "href" of the page that shows this place.
         cell: if the place is a cell.
+        inside: if the place is a feed-forward network.
         lacks: why the cell has no sum.
         gettext: translates.
         to: see :func:`visformer.web.message.write_message`.
     """
+    numbers = Numbers()
     header = {
         "zoom": zoom,
         "opened": opened,
         "focus": focus,
         "way": way,
         "cell": cell and _summed(cell, lacks, gettext),
+        "inside": inside and _inside(inside, numbers),
     }
-    return write_message("place", header, to=to)
+    return write_message("place", header, numbers, to=to)
+
+
+def _inside(inside: Inside, numbers: Numbers) -> dict[str, Any]:
+    rows = {
+        name: {
+            "at": numbers.add(np.asarray(values, dtype="<f4")),
+            "shape": values.shape,
+            "limit": telling_limit(values, share=0.9),
+        }
+        for name, values in inside.rows.items()
+    }
+    return {"rows": rows, "active": None if inside.active is None else round(100 * inside.active)}
 
 
 def _summed(cell: Cell, lacks: str, gettext: Callable[[str], str]) -> dict[str, Any]:

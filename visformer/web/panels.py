@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visformer.errors import N_, translated
-from visformer.panel import Labels, Panel
+from visformer.panel import Labels, Panel, Stage
 from visformer.pictures.style import CURVES, RAMPS, SYMBOLS, visible
 from visformer.web.message import Numbers, write_message
 
@@ -56,7 +56,8 @@ def pack_panels(
     lang: str = "en",
     share: float = 1.0,
     opened: int = 0,
-    stages: Sequence[tuple[str, str]] = (),
+    stages: Sequence[Stage] = (),
+    told: str = "",
     to: str = "",
 ) -> bytes:
     """Pack panels into the message for ``mountPanels``.
@@ -67,18 +68,31 @@ def pack_panels(
         lang: the language of ``gettext``.
         share: the fraction of the window's height that the panels may take.
         opened: how often a link, a file or a lesson opened a state: with another one, no cell stays locked.
-        stages: how the panels came about, to be played: for each stage the name of its panel, and a sentence in the
-            visitor's language.
+        stages: how the panels came about, to be played; each has panels of its own.
+        told: lines on the cell that was clicked last, such as its arithmetic, in the visitor's language.
         to: see :func:`visformer.web.message.write_message`.
     """
     localize = partial(translated, gettext=gettext)
-    numbers, columns = Numbers(), _columns(shown)
+    numbers = Numbers()
+
+    def scene(shown: Sequence[Panel | Sequence[Panel]]) -> dict[str, Any]:
+        columns = _columns(shown)
+        return {
+            "panels": [_panel(panel, numbers, localize) for column in columns for panel in column],
+            "columns": [len(column) for column in columns],
+        }
+
+    scenes = {id(each): each for each in (shown, *(stage.shown for stage in stages))}  # in order, the first at rest
+    rest, *played = map(scene, scenes.values())
     header = {
-        "panels": [_panel(panel, numbers, localize) for column in columns for panel in column],
-        "columns": [len(column) for column in columns],
+        **rest,
+        "played": played,
         "share": share,
         "opened": opened,
-        "stages": [{"panel": panel, "said": said} for panel, said in stages],
+        "stages": [
+            {"scene": [*scenes].index(id(stage.shown)), "panel": stage.panel, "said": stage.said} for stage in stages
+        ],
+        "told": told,
         "ramp": RAMPS,
         "mark": {theme: colours[1] for theme, colours in CURVES.items()},
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},

@@ -4,6 +4,7 @@ Numbers count from 0 here and from 1 in the text of a place, as browsers and lin
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -24,8 +25,23 @@ _TEXT = re.compile(
 RECORD = tuple(f"{{path}}.{name}" for name in ("q", "k", "scores", "mask", "pattern", "bias", "sink"))
 """Globs over the tensors of one attention that the sum needs; ``{path}``: such as "decoder.2.cross_attn"."""
 
+INSIDE = (
+    "{path}.hidden",
+    "{path}.out",
+    "{stack}.{layer}.resid_self",
+    "{stack}.{layer}.resid_cross",
+    "{stack}.{layer}.norm_ffn",
+)
+"""The tensors of one feed-forward network that its inside needs; ``{path}``: such as "encoder.2.ffn"."""
+
+MOST_NUMBERS = 200_000
+"""Of a long text, the inside has so many tokens that it has at most so many numbers."""
+
 MOST_TERMS = 6
 """The largest products that are shown one by one."""
+
+_EXACT = 0.01
+"""A smooth activation gives hardly any exact zeros."""
 
 MOST_KEYS = 8
 """The largest weights of the row that are shown one by one."""
@@ -186,6 +202,39 @@ class Cell:
     n_others: int
     others: float
     sink: float | None
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a feed-forward network computes, FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (section 3.3), of the first tokens.
+
+    Args:
+        rows: of "input" (x, where it is known), "hidden" (after the activation) and "out" (what is added to the stream)
+            those in the Trace, (token, d_model) or (token, d_ff).
+        active: the share of the hidden units that are not 0; None: the activation gives no exact zeros, as ReLU does.
+    """
+
+    rows: Mapping[str, NDArray[np.floating]]
+    active: float | None
+
+
+def inside(trace: Trace, zoom: Zoom, norm: str) -> Inside | None:
+    """Return what a feed-forward network computes; None: its hidden units are not in the Trace.
+
+    Args:
+        trace: with :data:`INSIDE`, as far as the model has it.
+        zoom: the place of the network.
+        norm: where the stack normalises, see :class:`visformer.trace.blocks.StackBlocks`.
+    """
+    if f"{zoom.path}.hidden" not in trace or f"{zoom.path}.out" not in trace:
+        return None
+    enters = {"pre": ("norm_ffn",), "post": ("resid_cross", "resid_self"), "output": ("resid_cross", "resid_self")}
+    before = [name for each in enters.get(norm, ()) if (name := f"{zoom.stack}.{zoom.layer}.{each}") in trace]
+    names = {**({"input": before[0]} if before else {}), "hidden": f"{zoom.path}.hidden", "out": f"{zoom.path}.out"}
+    values = {what: trace[name].value for what, name in names.items()}
+    most = max(1, MOST_NUMBERS // sum(rows.shape[-1] for rows in values.values()))
+    zeros = float((values["hidden"] == 0).mean())
+    return Inside({what: rows[:most] for what, rows in values.items()}, 1 - zeros if zeros > _EXACT else None)
 
 
 def cell(trace: Trace, place: Place, key: int) -> Cell:

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.lessons.test_lesson_file import GOOD, model
+from tests.app.lessons.test_lesson_file import GOOD, model, told
 from tests.web.test_page import HOSTILE, Elements
 from visformer.app.lessons import handout, lesson_file
 from visformer.app.lessons.handout import page
@@ -49,8 +49,8 @@ def test_the_handout_of_a_shipped_lesson_is_small_and_self_contained_and_has_all
     sections = text.partition("<main>")[2].partition("</main>")[0].split("<section ")[1:]
     for step, section in zip(lesson.steps, sections, strict=True):
         plain = unescape(section)
-        assert step.text("say", language) in plain
-        assert step.text("try", language) in plain
+        for name in ("say", "try", "answer"):
+            assert told(step, name, language) in plain
         assert step.text("note", language) not in plain, "notes are for the presenter"
         assert PICTURE.search(section)
     assert len(text.encode()) < 1_500_000
@@ -92,11 +92,11 @@ def test_no_text_becomes_markup():
 
 
 def test_a_lesson_with_too_much_to_draw_is_refused_before_everything_is_drawn(monkeypatch):
-    monkeypatch.setattr(limits, "HANDOUT_BYTES", 300_000)
+    monkeypatch.setattr(limits, "HANDOUT_BYTES", 100_000)
     drawn = []
     slide = handout._slide
     monkeypatch.setattr(handout, "_slide", lambda *args: drawn.append(1) or slide(*args))
-    with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 300 kB: shorten sentences"):
+    with pytest.raises(BudgetError, match=r"steps 1 to \d+ take .* at most 100 kB: shorten sentences"):
         handout.file(lesson_file.content(url_state.SHIPPED), "en")
     assert len(drawn) < 12
 

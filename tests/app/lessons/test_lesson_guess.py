@@ -56,12 +56,12 @@ def test_what_a_model_lacks_is_found():
         ("{head: 9}", ["line 4: head: 9: the heads of a layer are 1 to 8."]),
         ("{layer: 4}", ["line 4: layer: 4: the layers of this attention are 1–3."]),
     ):
-        faults = lesson_file.check_against_model(lesson_of(LESSON.format(guess)), lambda state: trace)
+        faults = lesson_file.check_against_model(lesson_of(LESSON.format(guess)), lambda state, needs: trace)
         assert [fault.localized(str) for fault in faults] == missing, guess
 
 
 def test_an_encoder_says_nothing_next():
     lesson = lesson_of(LESSON.format("{kind: next}").replace("stack: cross, layer: 3, head: 3", "layer: 1"))
     trace = vf.Trace.from_attention(["a", "b"], [[[[0.5, 0.5], [0.5, 0.5]]]])
-    (fault,) = lesson_file.check_against_model(lesson, lambda state: trace)
+    (fault,) = lesson_file.check_against_model(lesson, lambda state, needs: trace)
     assert fault.localized(str) == "line 4: kind: next: this model predicts no next tokens."

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.app.lessons.test_lesson_file import GOOD
+from tests.app.lessons.test_lesson_file import GOOD, model, told
 from tests.app.pages.seen import script_of
 from tests.app.support import (
     address_of,
@@ -46,10 +46,15 @@ def open_step(app, number):
     call(app, open_lesson.open_step, number)
 
 
+START, START_SHORT, START_FAULTS = (
+    f"lesson_start_{name}" for name in (url_state.SHIPPED, url_state.SHORT, url_state.FAULTS)
+)
+
+
 def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
     """Check that the page shows this step, from 1, with its text, and that nothing was ignored."""
     step = lesson.steps[number - 1]
-    expected = [step.text(name, "en") for name in ("title", "say", "try")]
+    expected = [told(step, name) for name in ("title", "say", "try")]
     assert not app.exception
     assert (lesson_bar(app)["at"], lesson_bar(app)["changed"]) == (number, False)
     assert [text for text in texts(app) if text in expected] == expected
@@ -63,6 +68,8 @@ def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
         "masks_layer": "1",
         "positions_view": "waves",
         "block_view": "stream",
+        "block_stack": "encoder",
+        "embedding_view": "letters",
     }
     assert shown == {n: v for n, v in replace(step.state, page="").fields().items() if defaults.get(n) != v}
     assert app.session_state["page"] == step.state.page
@@ -70,7 +77,7 @@ def assert_shows(app, number, lesson=SHIPPED, name=url_state.SHIPPED):
 
 @pytest.mark.parametrize(
     ("key", "lesson", "name"),
-    [("lesson_start", SHIPPED, url_state.SHIPPED), ("lesson_start_short", SHORT, url_state.SHORT)],
+    [(START, SHIPPED, url_state.SHIPPED), (START_SHORT, SHORT, url_state.SHORT)],
 )
 def test_next_and_back_go_through_all_steps(new_app, key, lesson, name):
     app = new_app()
@@ -103,73 +110,106 @@ def boxes_of(app):
     return app.text_input(key=boxes.SOURCE).value
 
 
-def test_a_sentence_typed_in_a_step_goes_on_to_those_that_fit_any_and_is_named_in_the_others(new_app):
+def test_a_sentence_typed_in_a_step_goes_on_to_every_step_which_speaks_of_its_words_and_numbers(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="1")
     enter(app, OWN)
-    click(app, "lesson_its")
-    assert boxes_of(app) == EXAMPLES[0]
-    assert not texts(app, "This text is about")
-    shown = {}
     for number in NUMBERS[1:]:
         open_step(app, number)
-        shown[number] = shows_own(app, number)
-        told = texts(app, "This step is about its own sentence")
-        assert len(told) == (not shown[number]) and all(OWN in text for text in told)
-        assert not texts(app, "This text is about")
-        if number == 4:
-            assert told[0].endswith("comes back in step 7.")
-    assert [number for number in NUMBERS[1:] if shown[number]] == [2, 3, 7, 8]
-    assert told == [f"This step is about its own sentence, not about yours, “{OWN}”."]
+        assert shows_own(app, number)
+        step = SHIPPED.steps[number - 1]
+        for name in ("say", "try"):
+            assert told(step, name, sentence=OWN) in texts(app), (number, name)
+        assert not texts(app, "This step is about its own sentence") and not texts(app, "This text is about")
+
+
+MIXED = """
+visformer_lesson: 1
+title: Mixed
+steps:
+  - {title: Any, say: Any sentence.}
+  - {title: One, say: Its cell., link: {stack: encoder, query: 3, key: 4}}
+  - {title: Again, say: Any again.}
+"""
+
+
+def test_a_step_about_its_own_sentence_says_so_and_shows_the_visitors_on_request(new_app):
+    app = new_app(lesson=lesson_file.pack(MIXED.encode()), step="1")
+    enter(app, OWN)
+    open_step(app, 2)
+    assert boxes_of(app) == EXAMPLES[0]
+    (said,) = texts(app, "This step is about its own sentence")
+    assert OWN in said and said.endswith("comes back in step 3.")
     click(app, "lesson_own")
     assert boxes_of(app) == OWN
-    assert not texts(app, "This step is about its own sentence")
+    assert texts(app, "This text is about the lesson's sentence")
+    click(app, "lesson_its")
+    assert boxes_of(app) == EXAMPLES[0]
+
+
+@pytest.mark.parametrize("number", [4, 11])
+def test_another_sentence_moves_the_selected_row_to_one_of_its_own(new_app, number):
+    """By hand: in the head of the step, the word whose weight on another word is the largest of its row, and of all."""
+    step = SHIPPED.steps[number - 1]
+    place = step.state.selection
+    part, kind = place.stack.split(".")
+    trace = model().trace(OWN)
+    pattern = trace[f"{part}.{place.layer}.{kind}.pattern"].value[place.head]
+    queries, keys = trace.tokens["src" if part == "encoder" else "tgt"], trace.tokens["src"]
+    words = {
+        (pattern[i, j], i, j)
+        for i, query in enumerate(queries)
+        for j, key in enumerate(keys)
+        if j == pattern[i].argmax() and query.isalpha() and key.isalpha() and (kind == "cross_attn" or i != j)
+    }
+    _, query, key = max(words)
+    app = new_app(lesson=url_state.SHIPPED, step=str(number))
+    enter(app, OWN)
+    shown = app.session_state["selection"]
+    assert (shown.query, shown.key) == (query, key)
+    assert any(f"{queries[query]}" in text and f"{pattern[query, key]:.2f}" in text for text in texts(app))
 
 
 def test_a_step_put_back_forgets_the_sentence_where_it_fits_any(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="4")
     enter(app, OWN)
+    assert shows_own(app, 4)
     open_step(app, 4)
     assert_shows(app, 4)
-    open_step(app, 7)
-    assert shows_own(app, 7)
-    open_step(app, 7)
-    assert_shows(app, 7)
     open_step(app, 8)
     assert_shows(app, 8)
 
 
 def test_a_link_to_a_step_with_a_sentence_of_its_own_opens_the_step_with_it(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="7", text=OWN)
-    assert shows_own(app, 7)
+    app = new_app(lesson=url_state.SHIPPED, step="10", text=OWN)
+    assert shows_own(app, 10)
     assert app.session_state["page"] == "masks"
     assert app.session_state[LESSON_OPENED.key].choices == {"masks_view": "scores", "masks_head": "7"}
-    open_step(app, 9)
-    assert not shows_own(app, 9)
-    assert texts(app, "This step is about its own sentence, not about yours")
+    assert told(SHIPPED.steps[9], "say", sentence=OWN) in texts(app)
 
 
-def test_a_sentence_from_before_a_lesson_is_named_carried_on_and_back_when_it_is_left(new_app):
+def test_a_sentence_from_before_a_lesson_is_carried_on_and_back_when_it_is_left(new_app):
     app = new_app(text=OWN)
-    click(app, "lesson_start")
-    assert boxes_of(app) == EXAMPLES[0]
-    assert texts(app, f"This step is about its own sentence. Yours, “{OWN}”, comes back in step 2.")
-    for number in (2, 4):
+    click(app, START)
+    for number in (2, 4, 1):
         open_step(app, number)
-        assert shows_own(app, number) == (number == 2)
+        assert shows_own(app, number)
+    click(app, START_FAULTS)
+    assert boxes_of(app) == FAULTS.steps[0].sentence
+    assert texts(app, f"This step is about its own sentence, not about yours, “{OWN}”.")
     call(app, open_lesson.leave)
     assert boxes_of(app) == OWN and address_of(app)["text"] == OWN
     click(app, "lesson_return")
-    assert not shows_own(app, 4)
+    assert boxes_of(app) == FAULTS.steps[0].sentence
 
 
 def test_a_sentence_of_ones_own_goes_from_one_lesson_into_the_other_where_it_fits(new_app):
     app = new_app(lesson=url_state.SHIPPED, step="1")
     enter(app, OWN)
-    click(app, "lesson_start_short")
+    click(app, START_SHORT)
     assert boxes_of(app) == OWN
     assert address_of(app) == {"lesson": url_state.SHORT, "step": "1", "text": OWN}
-    click(app, "lesson_start")
-    assert not shows_own(app, 1)
+    click(app, START)
+    assert shows_own(app, 1)
 
 
 def test_a_link_to_a_step_that_writes_out_the_steps_own_sentence_opens_the_step(new_app):
@@ -183,18 +223,18 @@ def test_the_button_of_the_lesson_that_was_left_has_its_name_and_leads_back_with
     enter(app, OWN)
     call(app, open_lesson.leave)
     assert app.button(key="lesson_return").label == "Attention in three minutes: back to step 3"
-    assert app.button(key="lesson_start").label == "Guided lesson"
-    assert not [button for button in app.button if button.key == "lesson_start_short"]
+    assert app.button(key=START).label == SHIPPED.title_in("en")
+    assert not [button for button in app.button if button.key == START_SHORT]
     click(app, "lesson_return")
     assert (lesson_bar(app)["at"], boxes_of(app)) == (3, OWN)
 
 
-def test_a_lesson_of_the_visitors_own_that_was_left_is_named_above_the_way_back(new_app):
+def test_the_side_bar_names_each_of_our_lessons_once_and_one_of_the_visitors_own_that_was_left(new_app):
     app = new_app(lesson=lesson_file.pack(GOOD.encode()), step="2")
     call(app, open_lesson.leave)
-    assert app.button(key="lesson_return").label == "Back to step 2"
-    assert "Names" in texts(app)
-    assert app.button(key="lesson_start_short").label == "Attention in three minutes"
+    assert app.button(key="lesson_return").label == "Names: back to step 2"
+    names = [lesson.title_in("en") for lesson in (SHORT, SHIPPED, FAULTS)]
+    assert [one.label for one in app.sidebar.button if one.label in names] == names
 
 
 def test_your_own_sentence_is_in_the_box_which_gets_the_focus_once(new_app):
@@ -203,7 +243,7 @@ def test_your_own_sentence_is_in_the_box_which_gets_the_focus_once(new_app):
 
     for own in ("", OWN):
         app = new_app(text=own)
-        click(app, "lesson_start")
+        click(app, START)
         open_step(app, len(SHIPPED.steps))
         click(at_the_end(app), "lesson_own_sentence")
         assert asked(app) == [f'["source", "{own or EXAMPLES[0]}"]'.encode()]
@@ -228,7 +268,7 @@ def test_behind_the_last_step_a_card_says_what_was_learnt_above_the_page_as_it_i
     assert presented(app)["caption"] == SHIPPED.learnt_in("en")
     assert presented(app)["note"] == ""
     open_step(app, 12)
-    assert_shows(app, 12)
+    assert shows_own(app, 12)
 
 
 def test_the_card_leads_to_the_other_lesson(new_app):
@@ -249,7 +289,7 @@ def test_the_card_leads_out_of_the_lesson(new_app):
         assert not is_open(app)
         assert app.session_state["page"] == page
         assert "lesson" not in address_of(app)
-        assert app.button(key="lesson_start").label == "Guided lesson", "a finished lesson has no step to go back to"
+        assert app.button(key=START).label == SHIPPED.title_in("en"), "a finished lesson has no step to go back to"
 
 
 def test_a_lesson_that_does_not_say_what_was_learnt_ends_all_the_same(new_app):
@@ -265,17 +305,16 @@ def test_a_changed_step_can_be_reset_and_a_lesson_left_and_resumed(new_app):
     app.slider(key="head_layer_1–3").set_value(1).run()
     enter(app, "I like cats.")
     assert lesson_bar(app)["changed"]
-    assert SHIPPED.steps[4].text("say", "en") in texts(app), "its text is still there"
-    meant = f"This text is about the lesson's sentence, “{EXAMPLES[0]}”."
-    assert meant in texts(app)
-    assert presented(app)["caption"] == f"{SHIPPED.steps[4].text('say', 'en')} {meant}"
+    said = told(SHIPPED.steps[4], "say", sentence="I like cats.")
+    assert said in texts(app)
+    assert presented(app)["caption"] == said
     open_step(app, 5)
     assert_shows(app, 5)
     call(app, open_lesson.leave)
     assert not is_open(app)
     assert "lesson" not in address_of(app)
     app.switch_page(script_of("see/masks")).run()
-    assert app.button(key="lesson_return").label == "Guided lesson: back to step 5"
+    assert app.button(key="lesson_return").label == "From a sentence to its translation: back to step 5"
     click(app, "lesson_return")
     assert_shows(app, 5)
 
@@ -299,10 +338,10 @@ def test_a_lesson_too_long_for_a_link_works_without_one(new_app):
     content = lesson_file.content(url_state.SHIPPED)
     assert lesson_file.pack(content) == ""
     app = upload_lesson(new_app(), content)
-    assert SHIPPED.steps[0].text("say", "en") in texts(app)
+    assert told(SHIPPED.steps[0], "say") in texts(app)
     assert "lesson" not in address_of(app)
     open_step(app, 2)
-    assert SHIPPED.steps[1].text("say", "en") in texts(app)
+    assert told(SHIPPED.steps[1], "say") in texts(app)
 
 
 def test_faults_of_a_file_are_shown_with_their_lines(new_app):
@@ -324,12 +363,15 @@ def test_a_lesson_whose_file_disappears_while_it_is_open_is_closed(new_app, monk
     assert not is_open(app)
 
 
-def test_a_step_has_its_title_at_its_dot_a_note_for_the_presenter_and_no_hints_unless_it_says_so(new_app):
+def test_a_step_has_its_title_at_its_dot_a_note_for_the_presenter_and_an_answer_to_what_it_asks(new_app):
     for language in ("en", "zh"):
         app = new_app(lesson=url_state.SHIPPED, step="4", lang=language)
         assert lesson_bar(app)["titles"] == [step.text("title", language) for step in SHIPPED.steps]
         assert app.session_state["run"].steps.note == SHIPPED.steps[3].text("note", language)
-        assert not {"lesson_hint", "lesson_answer"} & {one.key for one in app.button}
+        keys = {one.key for one in app.button}
+        assert "lesson_hint" not in keys and SHIPPED.steps[3].answer_in(language) not in texts(app)
+        click(app, "lesson_answer")
+        assert SHIPPED.steps[3].answer_in(language) in texts(app)
     with in_a_session({key: app.session_state[key] for key in ("lesson", "lang")}):
         assert LESSON.get().is_open
         open_lesson.leave()
@@ -337,18 +379,18 @@ def test_a_step_has_its_title_at_its_dot_a_note_for_the_presenter_and_no_hints_u
 
 
 def test_resetting_a_step_undoes_a_chosen_token(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="11")
+    app = new_app(lesson=url_state.SHIPPED, step="12")
     assert not lesson_bar(app)["changed"]
     choose_other_token(app, 2)
     assert texts(app, "Step 3: you chose")
     assert lesson_bar(app)["changed"]
-    open_step(app, 11)
-    assert_shows(app, 11)
+    open_step(app, 12)
+    assert_shows(app, 12)
     assert not texts(app, "Decoded with these settings") and not texts(app, "Step 3: you chose")
 
 
 def test_resetting_a_step_undoes_edits_of_masks(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="7")
+    app = new_app(lesson=url_state.SHIPPED, step="10")
     choose(app, "masks_view", "edit")
     button(app, "Remove the causal mask").click().run()
     said = [one.value for one in app.main if one.type in ("text", "caption")]
@@ -356,14 +398,14 @@ def test_resetting_a_step_undoes_edits_of_masks(new_app):
     assert why < said.index(texts(app, "After: ")[0]), "why it stays the same is told before it"
     choose(app, "masks_view", "scores")
     assert lesson_bar(app)["changed"], "the edit is still there"
-    open_step(app, 7)
-    assert_shows(app, 7)
+    open_step(app, 10)
+    assert_shows(app, 10)
     choose(app, "masks_view", "edit")
     assert not texts(app, "After: ")
 
 
 def test_a_translation_that_changes_without_the_causal_mask_gets_another_reason(new_app):
-    app = new_app(lesson=url_state.SHIPPED, step="7")
+    app = new_app(lesson=url_state.SHIPPED, step="10")
     app.text_input(key="source").set_value("老师让我们写一篇关于秋天的作文。").run()
     choose(app, "masks_view", "edit")
     button(app, "Remove the causal mask").click().run()
@@ -433,9 +475,9 @@ def test_hints_open_one_after_another_and_the_answer_in_their_place(new_app):
 def test_the_answer_shows_the_same_page_with_the_sound_model_and_back(new_app):
     app = new_app(lesson=url_state.FAULTS, step="1")
     click(app, "lesson_answer")
-    for model, other in (("en-zh", "broken-1"), ("broken-1", "en-zh")):
+    for shown, other in (("en-zh", "broken-1"), ("broken-1", "en-zh")):
         click(app, "lesson_beside")
-        assert app.session_state[boxes.MODEL] == model
+        assert app.session_state[boxes.MODEL] == shown
         assert lesson_bar(app)["at"] == 1 and not app.error
         assert button(app, f"The same page with {other}")
     open_step(app, 2)

@@ -75,7 +75,7 @@ def test_a_click_selects_a_head_and_the_explorer_has_it(new_app, monkeypatch):
     app = open_page(new_app(), "research/atlas")
     call(app, clicks[0], Click("encoder.self_attn", 1, 6))
     assert [title.value for title in app.main.header] == ["Encoder: layer 2, head 7"]
-    assert address_of(app) == {"layer": "2", "head": "7"}
+    assert address_of(app) == {"view": "tokens", "layer": "2", "head": "7"}
     open_page(app, "see/attention")
     assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()
 

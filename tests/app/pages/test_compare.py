@@ -4,6 +4,7 @@ import pytest
 
 from tests.app.support import address_of, button, call, choose, enter, ignored, noted, open_page, texts
 from visformer.app.widgets import component
+from visformer.pictures.sides import Sides
 from visformer.web.selection import Selection
 
 PAGE = "research/compare"
@@ -12,7 +13,7 @@ PAGE = "research/compare"
 @pytest.fixture
 def shown(exported):
     """Return the panels of the page's files, the map of all heads first."""
-    return lambda app: [panel for kind, panels, _ in exported(app) if kind == "panels" for panel in panels]
+    return lambda app: [panel for shown, _ in exported(app) if not isinstance(shown, Sides) for panel in shown]
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def sides(exported):
     """Return what the two explorers show."""
 
     def only(app):
-        (shown,) = [shown for kind, shown, _ in exported(app) if kind == "pair"]
+        (shown,) = [shown for shown, _ in exported(app) if isinstance(shown, Sides)]
         return shown
 
     return only

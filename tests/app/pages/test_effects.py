@@ -13,10 +13,9 @@ from visformer.web.panels import Click
 PAGE = "research/effects"
 
 
-def weight(head):
-    """Return the weight on Northeastern with which this head of the last cross-attention predicts 东北."""
-    trace = vf.load("en-zh").trace(EXAMPLES[0], record=["decoder.2.cross_attn.pattern"])
-    return trace["decoder.2.cross_attn.pattern"].value[head, 2, 3]
+def weight(head, layer=2):
+    """Return the weight on Northeastern of this head of cross-attention in the row that predicts 东北."""
+    return vf.load("en-zh").trace(EXAMPLES[0]).stack("decoder", "cross_attn")[layer, head, 2, 3]
 
 
 def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app, monkeypatch):
@@ -25,7 +24,9 @@ def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app, monkeypa
     assert texts(app, "The largest effect here. Without this weight (")
     call(app, clicks[-1], Click("pattern", 2, 3))
     assert texts(
-        app, f"Without this weight ({weight(start('en-zh').head):.2f}), the log-probability of “东北” changes by "
+        app,
+        f"Without this weight ({weight(start('en-zh').head, start('en-zh').layer):.2g}), "
+        "the log-probability of “东北” changes by ",
     )
     link = address_of(app)
     assert (link["query"], link["key"]) == ("3", "4")
@@ -100,7 +101,7 @@ def test_a_clicked_value_opens_the_corrupt_run_with_and_without_it(new_app, expo
     assert query["text"] == "I saw a car."
     other = new_app(page="research/compare", **query)
     assert ignored(other) == []
-    overview = exported(other)[0][1][0]
+    overview = exported(other)[0][0][0]
     assert "In B, layer 2 has this of “I saw a cat.”: encoder vector, 4 · car." in overview.note
     assert not overview.values[0].any(), "the layer before it reads as before"
     assert overview.values[1].any()

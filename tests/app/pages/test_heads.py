@@ -102,7 +102,7 @@ def test_a_click_on_a_head_opens_it_in_the_explorer(new_app, monkeypatch):
     assert {panel["click"] for panel in picture(app, "panels")["panels"]} == {"explores"}
     call(app, clicks[-1], Click("encoder.self_attn", 1, 6))
     assert explorer(app)["start"].items() >= {"stack": "encoder.self_attn", "layer": 1, "head": 6}.items()
-    assert address_of(app) == {"layer": "2", "head": "7"}, "the encoder is the default"
+    assert address_of(app) == {"view": "tokens", "layer": "2", "head": "7"}, "the encoder is the default"
 
 
 def test_progress_is_told_to_whoever_listens():

@@ -98,7 +98,7 @@ def shows_something_or_explains(app):
 )
 def test_every_view_of_every_page_shows_something_or_explains_why_not(start, name):
     app = start(name)
-    (caption,) = captions(app, "Each row reads")
+    (caption,) = captions(app, "Each word reads")
     assert "Try: " not in caption or name not in UNASKED
     opens_a_head = any(link.proto.label.startswith("Inside this head") for link in app.main.get("page_link"))
     assert opens_a_head == (name not in WITHOUT_QUERIES)
@@ -191,7 +191,7 @@ def test_a_decoder_continues_from_another_token(start):
 
 def test_a_trained_encoder_has_a_question_and_the_rule_of_its_tokenizer(start):
     app = start("minilm")
-    (caption,) = captions(app, "Each row reads")
+    (caption,) = captions(app, "Each word reads")
     assert "Try: " in caption, "a head of this trained model does what is asked for"
     enter(app, "Northeastern visualisations")
     open_page(app, "see/embedding")

@@ -99,7 +99,9 @@ def shown_texts(app):
     """Yield kind and key of each element, and its texts."""
     for node in nodes(app._tree):
         kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
-        if proto is None or kind in FORMULAS or key == "first_example":  # a button with a sentence
+        if (
+            proto is None or kind in FORMULAS or key in ("first_example", "links")
+        ):  # a button with a sentence; addresses
             continue
         if kind == "bidi_component" and key == "streamlit_words":
             texts = [translation for _original, translation in json.loads(proto.bytes)["words"]]

@@ -52,7 +52,7 @@ def test_back_and_forward_bring_back_the_sentence_the_view_and_the_language(new_
 def test_back_from_the_lesson_closes_it_and_forward_opens_its_step(new_app, go_to_entry):
     app = new_app()
     start = address_of(app)
-    app.button(key="lesson_start").click().run()
+    app.button(key=f"lesson_start_{url_state.SHIPPED}").click().run()
     step = address_of(app)
     assert step["step"] == "1"
     go_to_entry(app, start)

@@ -25,7 +25,7 @@ from visformer.adapters.huggingface.own_attention import has_patterns
 from visformer.adapters.huggingface.run import (
     Engine,
     HubNext,
-    Output,
+    HubOutput,
     agree,
     check_causal,
     check_rows,
@@ -276,13 +276,13 @@ class HubModel(TracedModel):
             return self._engine.decode(rows, memory, seen=seen).value
 
     @staticmethod
-    def _visit(output: Output) -> Output:
+    def _visit(output: HubOutput) -> HubOutput:
         """Pass the patterns to the tap, for families without taps inside their attention."""
         for path, pattern in output.patterns.items():
             read_only(taps.current(), f"{path}.pattern", pattern)
         return output
 
-    def _greedy(self, batch: Sequence[Encoded], memory: Output | None = None) -> list[tuple[list[int], float]]:
+    def _greedy(self, batch: Sequence[Encoded], memory: HubOutput | None = None) -> list[tuple[list[int], float]]:
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
         edits, sides = batch[0].request.edits, [{"src": each.src} for each in batch]
         if memory is None and self._engine.kind == "encoder-decoder":
@@ -358,7 +358,7 @@ class HubModel(TracedModel):
         check_rows(recorder.rows[0], self.module.dtype)
         return {name: tensor.shape for name, tensor in recorder.rows[0].items()}
 
-    def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[Output]:
+    def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[HubOutput]:
         ids, segments = self.text.encode(_PROBE)
         self._require_known(ids)
         passes, memory = [], None

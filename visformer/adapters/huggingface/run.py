@@ -58,7 +58,7 @@ def class_of(config: Any) -> str:
 
 
 @dataclass
-class Output:
+class HubOutput:
     """The result of a pass, apart from what taps recorded."""
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits
@@ -157,7 +157,7 @@ class Engine:
 
     def encode(
         self, rows: Sequence[Sequence[int]], segments: Sequence[Sequence[int]], *, patterns: bool = False
-    ) -> Output:
+    ) -> HubOutput:
         """Run the encoder on the ids of texts; ``segments``: 0 for each id of a first text, 1 for one of a second."""
         ids, seen = self.padded(rows)
         inputs = {"input_ids": ids, "attention_mask": seen}
@@ -168,18 +168,18 @@ class Engine:
             output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
         else:
             output, named = self._encoder(**inputs), {}
-        return Output(output.get("logits", output.get("last_hidden_state")), named, seen)
+        return HubOutput(output.get("logits", output.get("last_hidden_state")), named, seen)
 
     def decode(
         self,
         rows: Tensor,
-        memory: Output | None = None,
+        memory: HubOutput | None = None,
         *,
         seen: Tensor | None = None,
         patterns: bool = False,
         cache: Any = None,
         keep: bool = False,
-    ) -> Output:
+    ) -> HubOutput:
         """Run the decoder on ids (batch, tgt), only the new ones with the ``cache`` of the previous pass.
 
         ``memory``: output of :meth:`encode`, for an encoder-decoder; ``seen``: int64 (batch, tgt), 0 for padding;
@@ -204,7 +204,7 @@ class Engine:
             output, named = self._with_patterns("decoder", self.module, inputs, fields)
         else:
             output = self.module(**inputs)
-        return Output(output.logits, named, cache=output.get("past_key_values") if keep else None)
+        return HubOutput(output.logits, named, cache=output.get("past_key_values") if keep else None)
 
     def _with_patterns(
         self, part: str, run: Any, inputs: Mapping[str, Any], fields: Mapping[str, tuple[str, tuple[int, int]]]
@@ -227,7 +227,7 @@ class Engine:
 class HubNext:
     """A transformers model as a :class:`visformer.model.decoding.Predictor`."""
 
-    def __init__(self, engine: Engine, memory: Output | None, *, cached: bool) -> None:
+    def __init__(self, engine: Engine, memory: HubOutput | None, *, cached: bool) -> None:
         self._engine, self._memory = engine, memory
         self._cached = cached and engine.module.config.model_type != "fsmt"  # it has no causal mask with a cache
         self._cache: Any = None
@@ -245,7 +245,7 @@ class HubNext:
         """Continue with these rows, in this order; a row may occur more than once."""
         rows = rows.to(self._engine.device)
         if self._memory is not None and self._memory.seen is not None:
-            self._memory = Output(self._memory.value[rows], {}, self._memory.seen[rows])
+            self._memory = HubOutput(self._memory.value[rows], {}, self._memory.seen[rows])
         if self._cache is not None:
             self._cache.reorder_cache(rows)
 
@@ -343,7 +343,7 @@ def on_text_alone(model: nn.Module) -> Iterator[None]:
         ) from error
 
 
-def check_causal(outputs: list[Output]) -> None:
+def check_causal(outputs: list[HubOutput]) -> None:
     """Check that no token of a decoder attends to a later one, as far as patterns were returned.
 
     Raises:
@@ -361,7 +361,7 @@ def check_causal(outputs: list[Output]) -> None:
                 )
 
 
-def agree(eager: list[Output], traced: list[Output], tensors: Mapping[str, TracedTensor]) -> bool:
+def agree(eager: list[HubOutput], traced: list[HubOutput], tensors: Mapping[str, TracedTensor]) -> bool:
     """Whether a traced pass has the same outputs and patterns as the model's own eager pass, part by part."""
     for own, ours in zip(eager, traced, strict=True):
         tolerance = 5e-2 if _is_half(own.value.dtype) else 1e-4  # for sums in another order

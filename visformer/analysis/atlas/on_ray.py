@@ -17,7 +17,7 @@ from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING, Any
 
 from visformer.analysis.atlas.data import STDIN, Data
-from visformer.analysis.atlas.parts import About, Task, fingerprint
+from visformer.analysis.atlas.parts import About, PartTask, fingerprint
 from visformer.analysis.atlas.run import Engine, Progress, part_of, tasks_of
 from visformer.errors import N_, VisformerError
 
@@ -58,7 +58,7 @@ def on_ray(job: Job, *, address: str | None = None, workers: int | None = None, 
     if job.data.source == STDIN:
         raise VisformerError(N_("Workers on a cluster cannot read standard input: write it to a file."))
 
-    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
+    def run(tasks: Iterable[PartTask], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
         sizes: dict[str, int] = {}  # rows that progress counts
         items = []
         for task in tasks:
@@ -90,7 +90,7 @@ class _Worker:
     def __init__(self, job: Job, about: About, strict: bool) -> None:
         self.job, self.about, self.strict = job, about, strict
         self.model = job.load()
-        self.tasks: Iterator[Task] = iter(())
+        self.tasks: Iterator[PartTask] = iter(())
         self.silences, self.next = False, 0
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
@@ -105,7 +105,7 @@ class _Worker:
             return {"name": [""], "part": [b""], "error": [pickle.dumps(error)]}
         return {"name": [task.name], "part": [part], "error": [b""]}
 
-    def _task(self, index: int, silences: bool) -> Task:
+    def _task(self, index: int, silences: bool) -> PartTask:
         if silences != self.silences or index < self.next or not self.next:
             rows = islice(self.job.data.rows(), self.job.limit)
             self.tasks = tasks_of(rows, 1 if silences else self.about.shard, silences=silences)

@@ -138,7 +138,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Task:
+class PartTask:
     """One shard of the data, or a text on which heads are silenced.
 
     Args:
@@ -186,7 +186,12 @@ def fingerprint(model: "TracedModel") -> str:
 
 
 def measure(
-    model: "TracedModel", task: Task, about: About, *, strict: bool = False, tick: Callable[[], object] = lambda: None
+    model: "TracedModel",
+    task: PartTask,
+    about: About,
+    *,
+    strict: bool = False,
+    tick: Callable[[], object] = lambda: None,
 ) -> bytes:
     """Run the model over one shard, and return the Parquet file of its part; bit for bit the same each time.
 
@@ -369,7 +374,7 @@ class Store:
         for path in (*sorted(folder.glob("*.parquet")), *sorted((folder / "shards").glob("*.parquet"))[:1]):
             self._require_ours(path, about_of(_schema(path).metadata))
 
-    def holds(self, task: Task) -> bool:
+    def holds(self, task: PartTask) -> bool:
         """Whether the part of a task is there already.
 
         Raises:

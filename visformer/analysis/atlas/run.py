@@ -16,8 +16,8 @@ from visformer.analysis.atlas.data import Broken, Data, Record, Row
 from visformer.analysis.atlas.parts import (
     PLACE,
     About,
+    PartTask,
     Store,
-    Task,
     effect_schema,
     fingerprint,
     measure,
@@ -49,14 +49,14 @@ Progress = Callable[[int, bool], object]
 Silencing = Callable[[int, int], None]
 """Called with texts done and all texts."""
 
-Engine = Callable[[Iterable[Task], About, bool, Progress], Iterator[tuple[str, bytes]]]
+Engine = Callable[[Iterable[PartTask], About, bool, Progress], Iterator[tuple[str, bytes]]]
 """Runs a model over tasks, in any order: yields the name of each with the file of its part."""
 
 
 def local(model: "TracedModel") -> Engine:
     """Run one task after another in this process."""
 
-    def run(tasks: Iterable[Task], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
+    def run(tasks: Iterable[PartTask], about: About, strict: bool, progress: Progress) -> Iterator[tuple[str, bytes]]:
         for task in tasks:
             yield task.name, part_of(model, task, about, strict=strict, tick=lambda: progress(1, True))
 
@@ -64,7 +64,7 @@ def local(model: "TracedModel") -> Engine:
 
 
 def part_of(
-    model: "TracedModel", task: Task, about: About, *, strict: bool, tick: Callable[[], object] = lambda: None
+    model: "TracedModel", task: PartTask, about: About, *, strict: bool, tick: Callable[[], object] = lambda: None
 ) -> bytes:
     """Return the Parquet file of the part of a task; see :func:`measure` and :func:`silence`."""
     return silence(model, task, about) if task.silences else measure(model, task, about, strict=strict, tick=tick)
@@ -116,7 +116,7 @@ def build(
     shards: list[str] = []
     texts: list[str] = []
 
-    def missing() -> Iterator[Task]:
+    def missing() -> Iterator[PartTask]:
         for task in tasks_of(islice(data.rows(), limit), shard):
             first.extend(task.rows[: effects - len(first)])
             shards.append(task.name)
@@ -154,11 +154,11 @@ def _require_fitting(model: "TracedModel", data: Data, effects: int) -> None:
         raise VisformerError(N_("{name} takes no pair: only an encoder does."), name=model.info.name)
 
 
-def tasks_of(rows: Iterable[Row], size: int, *, silences: bool = False) -> Iterator[Task]:
+def tasks_of(rows: Iterable[Row], size: int, *, silences: bool = False) -> Iterator[PartTask]:
     """Yield the tasks of so many rows each."""
     rows = iter(rows)
     for index, chunk in enumerate(iter(lambda: list(islice(rows, size)), [])):
-        yield Task(index, index * size, chunk, silences)
+        yield PartTask(index, index * size, chunk, silences)
 
 
 def _merged(store: Store, shards: Iterable[str], strict: bool) -> tuple[Reducer, list[Broken]]:
@@ -179,7 +179,7 @@ def _merged(store: Store, shards: Iterable[str], strict: bool) -> tuple[Reducer,
     return merged, broken
 
 
-def silence(model: "TracedModel", task: Task, about: About) -> bytes:
+def silence(model: "TracedModel", task: PartTask, about: About) -> bytes:
     """Silence each head on the text of a task, and return the Parquet file of its part: one row a head.
 
     A text that the model cannot take, or that has no token to predict, has no rows.

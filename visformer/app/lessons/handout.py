@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.lessons import lesson_file
+from visformer.app.lessons.facts import filled, needs
 from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.serving import checks
 from visformer.app.serving.models import MODEL
@@ -102,17 +103,22 @@ def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math
     return slides(lesson.title_in(language), shown, gettext=gettext, lang=language)
 
 
-def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] = ("*.pattern",)) -> "Trace":
-    """Return the Trace of a step's sentence."""
-    trace: Trace = model_of(state.model).trace(state.text or EXAMPLES[0], state.target or None, record=record)
+def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] = PATTERNS) -> "Trace":
+    """Return the Trace of a step's sentence, with what the model has of these tensors."""
+    used = model_of(state.model)
+    trace: Trace = used.trace(state.text or EXAMPLES[0], state.target or None, record=used.available(record))
     return trace
 
 
 def _slide(step: LessonStep, language: str, model_of: ModelOf) -> Slide:
     draw = _explorer if step.state.page == url_state.EXPLORER else _letters if _shows_letters(step.state) else _pictures
-    title, say, tried = (step.text(name, language) for name in ("title", "say", "try"))
-    parts, answer = tuple(draw(step.state, language, model_of)), step.answer_in(language)
-    return Slide(title, say, tried, parts, tuple(step.hints_in(language)), answer, step.code.text if step.code else "")
+    values = step.facts(trace_of(step.state, model_of, needs(step.fields)), step.sentence) if step.fields else {}
+    title, say, tried, answer = (
+        filled(step.text(name, language), values) for name in ("title", "say", "try", "answer")
+    )
+    hints = tuple(filled(hint, values) for hint in step.hints_in(language))
+    parts = tuple(draw(step.state, language, model_of))
+    return Slide(title, say, tried, parts, hints, answer, step.code.text if step.code else "")
 
 
 def _explorer(state: url_state.State, language: str, model_of: ModelOf) -> list[SlidePicture]:
@@ -192,7 +198,7 @@ def _source(state: url_state.State, language: str, model_of: ModelOf) -> Source:
 
     @cache
     def record(needs: tuple[str, ...]) -> "Trace":
-        return trace_of(state, model_of, used.available(needs))
+        return trace_of(state, model_of, needs)
 
     gettext = translations(language).gettext
     stacks = tuple(stack.name for stack in STACKS if stack.of_kind(used.info.kind))

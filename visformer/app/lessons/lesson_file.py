@@ -8,7 +8,7 @@ import base64
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import visformer
 from visformer import i18n
+from visformer.app.lessons import facts
 from visformer.app.lessons.lesson_yaml import Fault, Node, Unreadable, parsed
 from visformer.app.presentation.guesses import KINDS, Wanted
 from visformer.app.session import url_state
@@ -75,6 +76,7 @@ class LessonStep:
     texts: Mapping[str, Mapping[str, str]]  # the names of _TEXTS to language to text
     state: url_state.State
     lines: Mapping[str, int]  # of the fields of its link, by name
+    fields: Mapping[str, int]  # the names of facts in its texts, with their lines
     claims: tuple[WeightClaim, ...]  # what must hold for the text to be true
     hints: tuple[Mapping[str, str], ...] = ()  # by language; each is shown when it is asked for
     code: CodeLines | None = None  # shown with the answer
@@ -88,12 +90,17 @@ class LessonStep:
 
     @property
     def fits_any(self) -> bool:
-        """Whether it shows the visitor's own sentence: nothing in it is about the tokens of one."""
-        selected, about = self.state.selection, (self.state.text, self.claims, self.guess)
-        return not (any(about) or selected.query is not None or selected.key is not None)
+        """Whether it shows the visitor's own sentence: nothing in it is about the tokens of one, or it names facts."""
+        selected = self.state.selection
+        has_place = bool(self.claims) or selected.query is not None or selected.key is not None
+        return not (self.state.text or self.guess or (has_place and not self.fields))
+
+    def facts(self, trace: "Trace | None", sentence: str) -> dict[str, str]:
+        """Return the facts that its texts name; ``trace``: of the sentence that is shown, with what they need."""
+        return facts.told(self.fields, trace, self.state.selection, keeps_row=sentence == self.sentence)
 
     def text(self, name: str, language: str) -> str:
-        """Return a text in this language, else in the first that it has; "" if there is none."""
+        """Return a text in this language, with its fields, else in the first that it has; "" if there is none."""
         return _in(self.texts.get(name, {}), language)
 
     def answer_in(self, language: str) -> str:
@@ -213,6 +220,7 @@ class _Reader:
 
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
+        self.fields: list[tuple[str, int]] = []  # the names of facts in the texts read so far, with their lines
 
     def fault(self, line: int, said: str, message: str, **params: object) -> None:
         """Add a fault."""
@@ -236,6 +244,7 @@ class _Reader:
 
     def _step(self, node: Node) -> LessonStep:
         pairs = self._pairs(node, "", {*_TEXTS, *_REST})
+        self.fields = []
         texts = {name: self._text(pairs, name, node.line) for name in _TEXTS}
         state, lines = self._link(pairs.get("link", Node(0, "")))
         check = pairs.get("check", Node(0, []))
@@ -243,7 +252,7 @@ class _Reader:
         checked = tuple(self._claim(claim, state.selection) for claim in claims)
         told = {name: text for name, text in texts.items() if text}
         rest = (self._hints(pairs), self._code(pairs), self._beside(pairs), self._guess(pairs, state.selection))
-        return LessonStep(node.line, told, state, lines, checked, *rest)
+        return LessonStep(node.line, told, state, lines, dict(self.fields), checked, *rest)
 
     def _hints(self, pairs: Mapping[str, Node]) -> tuple[dict[str, str], ...]:
         node = pairs.get("hints", Node(0, []))
@@ -308,6 +317,8 @@ class _Reader:
         if len(text) > most:
             long = N_("this text has {given} characters; at most {limit} fit on the page.")
             self.fault(node.line, name, long, given=len(text), limit=most)
+        if name != "title":
+            self.fields += [(field, node.line) for field in facts.FIELD.findall(text)]
         return text
 
     def _link(self, node: Node) -> tuple[url_state.State, dict[str, int]]:
@@ -457,22 +468,38 @@ def check_guess(wanted: Wanted, trace: "Trace") -> tuple[str, VisformerError] | 
 # Checks against a model ----------------------------------------------------------------------------------------------
 
 
-def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State], Trace]") -> list[Fault]:
-    """Find selections that a model lacks and claims that its weights refute; ``trace_of``: the Trace of a step."""
+def check_against_model(lesson: Lesson, trace_of: "Callable[[url_state.State, tuple[str, ...]], Trace]") -> list[Fault]:
+    """Find selections and facts that a model lacks, and claims that its weights refute.
+
+    ``trace_of`` returns the Trace of a step, with the tensors that some globs name.
+    """
     faults: list[Fault] = []
     for step in lesson.steps:
         try:
-            trace = trace_of(step.state)
+            trace = trace_of(step.state, facts.needs(step.fields))
         except VisformerError as error:
             faults.append(Fault(url_state.TEXT, error, step.lines.get(url_state.TEXT, step.line)))
             continue
         _, wrong = step.state.selection.fitting(trace)
         said = step.state.selection.link()
         faults += [Fault(f"{n}: {said[n]}", error, step.lines.get(n, step.line)) for n, error in wrong.items()]
+        faults += _check_facts(step, trace)
         faults += [fault for claim in step.claims if (fault := _check_claim(claim, trace))]
         if step.guess is not None and (lacking := check_guess(step.guess, trace)):
             faults.append(Fault(*lacking, step.line))
     return faults
+
+
+def _check_facts(step: LessonStep, trace: "Trace") -> Iterator[Fault]:
+    """Yield why a field of a text cannot be filled in."""
+    values = step.facts(trace, step.sentence)
+    for name, line in step.fields.items():
+        if name not in values:
+            none = N_("there is no fact of this name: choose one of {names}.")
+            yield Fault(f"{{{name}}}", LessonError(none, names=", ".join(facts.FACTS)), line)
+        elif values[name] == facts.UNKNOWN:
+            lacks = N_("this model does not have it for this sentence: leave it out, or choose another page or model.")
+            yield Fault(f"{{{name}}}", LessonError(lacks), line)
 
 
 def _check_claim(claim: WeightClaim, trace: "Trace") -> Fault | None:

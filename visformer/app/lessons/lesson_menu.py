@@ -15,19 +15,13 @@ from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import require_servable
 from visformer.app.session import remarks, slots, url_state
 from visformer.app.session.boxes import gettext, language
+from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import downloads
 from visformer.app.widgets.component import links
-from visformer.errors import N_, VisformerError
+from visformer.errors import VisformerError
 from visformer.system import limits
-
-SHIPPED = {
-    url_state.SHIPPED: N_("Guided lesson"),
-    url_state.SHORT: N_("Attention in three minutes"),
-    url_state.FAULTS: N_("Find what is broken"),
-}
-"""The names of our own lessons, as the buttons that open them say."""
 
 _FAULTS: Slot[list[Any]] = Slot("lesson_faults", [])  # of the file that was opened last
 _MENU = Slot("lesson_menu", False)
@@ -35,55 +29,55 @@ _INVITATION = "lesson_start_here"
 _MOST = 12  # faults listed at once
 
 
+def shipped() -> dict[str, str]:
+    """Return the titles of our own lessons by name, in the order in which they are offered."""
+    names = (url_state.SHORT, url_state.SHIPPED, url_state.FAULTS)
+    return {name: lesson_of(name).title_in(language()) for name in names}
+
+
 def entry() -> None:
-    """Draw the entries in the side bar: buttons that start a lesson or resume the one that was left, and a menu."""
+    """Draw the entries in the side bar: our lessons by their titles, one that was left, and a menu."""
     _ = gettext()
     name, step, is_open = LESSON.get()
-    first = _first(name)
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        _way_in(first, key="lesson_start", icon=":material/school:")
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="lessons"):
+        st.caption(_("Lessons"), width="stretch")
         menu = st.popover(
             "", icon=":material/more_horiz:", type="tertiary", on_change="rerun", key=_MENU.key, help=_("Lessons")
         )
         if menu.open:
             with menu:
                 _menu(name)
-    if first not in SHIPPED and not is_open:
-        with suppress(VisformerError):  # the button says what is wrong with it
-            st.text(lesson_of(first).title_in(language()))  # never markdown: a visitor may have written it
-    _way_in(url_state.SHORT, key="lesson_start_short", type="tertiary")
+    ours = shipped()
+    with st.container(gap="xsmall", key="lesson_starts"):
+        for each, title in ours.items():
+            _way_in(each, plain(title), key=f"lesson_start_{each}")
+        if name and name not in ours and not is_open:
+            with suppress(VisformerError):  # the step says what is wrong with it
+                _way_in(name, plain(lesson_of(name).title_in(language())), key="lesson_start_other")
     _link_buttons(name, step)
 
 
 def invitation() -> None:
     """Draw the way into the short lesson on the first page: on a phone, the side bar is closed."""
     if not LESSON.get().is_open:
-        label, icon = gettext()(SHIPPED[url_state.SHORT]), ":material/school:"
+        label, icon = plain(shipped()[url_state.SHORT]), ":material/school:"
         st.button(label, key=_INVITATION, type="tertiary", icon=icon, on_click=start, args=(url_state.SHORT,))
 
 
-def _way_in(lesson: str, *, key: str, **style: Any) -> None:
+def _way_in(lesson: str, title: str, *, key: str) -> None:
     """Draw the button that starts a lesson or, where the visitor left it, leads back to its step."""
     _, (name, step, is_open) = gettext(), LESSON.get()
-    called = _(SHIPPED.get(lesson, SHIPPED[url_state.SHIPPED]))
     if lesson != name or is_open:
-        st.button(called, key=key, on_click=start, args=(lesson,), **style)
+        st.button(title, key=key, type="tertiary", on_click=start, args=(lesson,))
         return
-    label = _("{lesson}: back to step {n}") if lesson in SHIPPED else _("Back to step {n}")
-    st.button(label.format(lesson=called, n=step), key="lesson_return", on_click=open_step, args=(step,), **style)
-
-
-def _first(name: str) -> str:
-    """Return the lesson that the large button starts: the last one, unless that is the short one."""
-    return name if name not in ("", url_state.SHORT) else url_state.SHIPPED
+    label = _("{lesson}: back to step {n}").format(lesson=title, n=step)
+    st.button(label, key="lesson_return", type="tertiary", on_click=open_step, args=(step,))
 
 
 def _link_buttons(name: str, step: int) -> None:
     """Have the buttons that open a step open its address, where it has one."""
-    places = {f"lesson_on_{each}": (each, 1) for each in SHIPPED}
+    places = {f"lesson_{way}_{each}": (each, 1) for each in shipped() for way in ("on", "start")}
     places |= {
-        "lesson_start": (_first(name), 1),
-        "lesson_start_short": (url_state.SHORT, 1),
         _INVITATION: (url_state.SHORT, 1),
         "lesson_return": (name, step),
     }
@@ -107,7 +101,7 @@ def _menu(name: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.text(lesson.title_in(language()), width="stretch")  # never markdown: a visitor may have written it
             if each in offered:
-                st.button(_("Start"), key=f"lesson_start_{each}", on_click=start, args=(each,))
+                st.button(_("Start"), key=f"lesson_menu_{each}", on_click=start, args=(each,))
             _files(each, lesson)
     st.caption(_("YAML: to see how a lesson is written. HTML: the whole lesson in one file that works offline."))
     downloads.tell("lesson", st)

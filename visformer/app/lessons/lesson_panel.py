@@ -1,15 +1,16 @@
 """The guided lesson in the app: the text of the open step, its hints and its answer, and the bar that turns steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
 import streamlit as st
 
 from visformer.app.edits import editing
-from visformer.app.lessons import open_lesson
-from visformer.app.lessons.lesson_file import LessonStep
-from visformer.app.lessons.lesson_menu import SHIPPED
+from visformer.app.lessons import lesson_menu, open_lesson
+from visformer.app.lessons.facts import filled, needs
+from visformer.app.lessons.lesson_file import Lesson, LessonStep
 from visformer.app.presentation import guessing
 from visformer.app.serving.models import MODEL, label
 from visformer.app.session import address, boxes
@@ -19,11 +20,14 @@ from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON, LESSON_OPENED, LESSON_SENTENCE
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls
 from visformer.app.widgets.component import focus, lesson_bar
+from visformer.errors import VisformerError
 from visformer.i18n import paragraph
 from visformer.system import limits
 
 _SHORT = 40  # characters of a sentence that the text of a step quotes
+_UNFOLDED = "lesson_unfolded"  # whether the page's controls and its formula are shown: page.css folds them
 
 
 def panel(run: Run) -> bool:
@@ -43,21 +47,22 @@ def panel(run: Run) -> bool:
         _ = gettext()
         walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
     else:
-        title, task, note = (_text(step, name) for name in ("title", "try", "note"))
+        facts = _facts(step)
+        title, task, note = (filled(_text(step, name), facts) for name in ("title", "try", "note"))
         has_more = _has_more_hints(step, (name, number))
         walk.guide(place=f"{number}/{count}", title=title, task=task, note=note, has_more=has_more)
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))
         else:
-            run.caption = _step(step, f"{number} / {count}", (name, number))
+            run.caption = _step(step, f"{number} / {count}", (name, number), facts)
             if is_own and not step.fits_any:
                 run.caption = paragraph(run.caption, _describe_meant(step, number))
             elif not is_own and LESSON_SENTENCE.get() not in ("", step.sentence):
                 _describe_own(lesson.steps, number)
     with st.bottom:
         has_changed = not is_over and (_has_changed(run) or is_own)
-        _bar(lesson.steps, {"at": number + is_over, "changed": has_changed, "query": open_lesson.query_of(name)})
+        _bar(lesson, {"at": number + is_over, "changed": has_changed, "query": open_lesson.query_of(name)})
     return True
 
 
@@ -65,19 +70,29 @@ def _text(step: LessonStep, name: str) -> str:
     return step.text(name, language())
 
 
-def _step(step: LessonStep, counted: str, place: tuple[str, int]) -> str:
+def _facts(step: LessonStep) -> dict[str, str]:
+    """Return the facts that the step's texts name, of the sentence that is shown."""
+    if not step.fields:
+        return {}
+    with suppress(VisformerError):  # the page says what is wrong
+        return step.facts(controls.recorded(needs(step.fields)), boxes.source())
+    return step.facts(None, boxes.source())
+
+
+def _step(step: LessonStep, counted: str, place: tuple[str, int], facts: Mapping[str, str]) -> str:
     """Draw the text of a step, the lesson's name and number of which are ``place``; return what it says last."""
-    say, tried = _text(step, "say"), _text(step, "try")
+    _ = gettext()
+    say, tried = (filled(_text(step, name), facts) for name in ("say", "try"))
     with _heading(counted, _text(step, "title")):
-        _offer_hints(step, place)
         if step.guess is not None and guessing.is_offered():
-            st.button(gettext()("Ask the room"), key="lesson_guess", on_click=guessing.begin, args=(step.guess,))
+            st.button(_("Ask the room"), key="lesson_guess", on_click=guessing.begin, args=(step.guess,))
     st.text(say)
     if tried:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lesson_try"):
-            st.badge(gettext()("Try"), color="green")
-            st.text(tried, width="stretch")
-    return _show_hints(step, place) or say
+        _labelled_line(_("Try"), tried, "green", key="lesson_try")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_more"):
+        _offer_hints(step, place)
+        st.toggle(_("Controls and formula"), key=_UNFOLDED)
+    return _show_hints(step, place, facts) or say
 
 
 def _describe_meant(step: LessonStep, number: int) -> str:
@@ -118,10 +133,10 @@ def _closing(name: str, learnt: str) -> str:
     _heading(_("End"), _("What you know now"))
     st.text(said)
     with st.container(horizontal=True, key="lesson_ways"):
-        for other, label in SHIPPED.items():
+        for other, title in lesson_menu.shipped().items():
             if other != name:
                 st.button(
-                    _(label),
+                    plain(title),
                     icon=":material/school:",
                     key=f"lesson_on_{other}",
                     on_click=open_lesson.start,
@@ -140,11 +155,11 @@ def _heading(place: str, title: str) -> Any:
     return line
 
 
-def _bar(steps: Sequence[LessonStep], shown: dict[str, Any]) -> None:
+def _bar(lesson: Lesson, shown: dict[str, Any]) -> None:
     """Draw the bar: back, the steps by their titles, on, reset this step, and leave."""
-    _ = gettext()
+    _, steps = gettext(), lesson.steps
     words = {
-        "lesson": _("Guided lesson"),
+        "lesson": lesson.title_in(language()),
         "back": _("Back"),
         "next": _("Next"),
         "end": _("End"),
@@ -179,15 +194,15 @@ def _offer_hints(step: LessonStep, place: tuple[str, int]) -> None:
         _hint_button(_("Answer"), "lesson_answer", place, count + 1)
 
 
-def _show_hints(step: LessonStep, place: tuple[str, int]) -> str:
+def _show_hints(step: LessonStep, place: tuple[str, int], facts: Mapping[str, str]) -> str:
     """Draw the hints that are open, or the answer in their place; return the last of them, "" if there is none."""
-    hints, opened = step.hints_in(language()), _opened_hints(place)
+    hints, opened = [filled(hint, facts) for hint in step.hints_in(language())], _opened_hints(place)
     if opened > len(hints):
-        answer = step.answer_in(language())
+        answer = filled(step.answer_in(language()), facts)
         _answer(step, answer)
         return answer
     for number, hint in enumerate(hints[:opened], 1):
-        _labelled_line(gettext()("Hint {n}").format(n=number), hint, "blue")
+        _labelled_line(gettext()("Hint {n}").format(n=number), hint, "blue", key=f"lesson_told_{number}")
     return hints[opened - 1] if opened else ""
 
 
@@ -205,15 +220,15 @@ def _hint_button(label: str, key: str, place: tuple[str, int], opens: int) -> No
     st.button(label, key=key, on_click=_OPENED.set, args=((place, opens),))
 
 
-def _labelled_line(name: str, text: str, color: Literal["blue", "orange"]) -> None:
-    with st.container(horizontal=True, vertical_alignment="top", gap="small", key=f"lesson_told_{name}"):
+def _labelled_line(name: str, text: str, color: Literal["blue", "green", "orange"], *, key: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key=key):
         st.badge(name, color=color)
         st.text(text, width="stretch")  # never markdown: a visitor may have written it
 
 
 def _answer(step: LessonStep, answer: str) -> None:
     _ = gettext()
-    _labelled_line(_("Answer"), answer, "orange")
+    _labelled_line(_("Answer"), answer, "orange", key="lesson_told")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson_answered"):
         if step.code is not None:
             numbers = ", ".join(map(str, step.code.numbers))

@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from visformer.app.lessons import lesson_file
+from visformer.app.lessons import facts, lesson_file
 from visformer.app.lessons.lesson_file import Lesson, LessonStep
+from visformer.app.serving.capacity import drawing
+from visformer.app.serving.workbench import workbench_of
 from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
 from visformer.app.session.examples import EXAMPLES
@@ -19,6 +21,7 @@ from visformer.app.streamlit_private import run_context
 from visformer.app.streamlit_private.run_context import typed_page
 from visformer.errors import N_, LessonError, VisformerError
 from visformer.system import limits
+from visformer.web.selection import Selection
 
 OWN = Slot("lesson_own", b"")  # the file of the visitor's own lesson
 IS_OVER = Slot("lesson_over", False, resets=True)  # whether the closing card is shown above the last step
@@ -109,9 +112,30 @@ def _show(number: int, text: str = "") -> None:
     if step.fits_any:
         LESSON_SENTENCE.set(text)
     LESSON.set(LessonPlace(name, number))
-    address.restore(replace(step.state, text=text or step.state.text), remarks.REMARKS.get())
+    state = replace(step.state, text=text or step.state.text, selection=_selection(step, text))
+    address.restore(state, remarks.REMARKS.get())
     LESSON_OPENED.clear()
     LESSON_IS_PLAIN.set(True)
+
+
+def _selection(step: LessonStep, text: str) -> Selection:
+    """Return the selection of a step that is shown with this sentence; "": with its own."""
+    meant = step.state.selection
+    if not text or not step.fields:
+        return meant
+    with suppress(VisformerError), drawing():  # the page says what is wrong
+        trace = workbench_of(step.state.model or None).trace(text, step.state.target or None)
+        return facts.aimed(meant, trace, keeps_row=text == step.sentence)
+    return replace(meant, query=None, key=None)
+
+
+def take_sentence() -> None:
+    """Show the open step with the sentence that was just typed, as a callback: its row is one of that sentence."""
+    keep_sentence()
+    name, number, is_open = LESSON.get()
+    with suppress(VisformerError):  # as above
+        if is_open and not IS_OVER.get() and lesson_of(name).steps[number - 1].fields and boxes.source().strip():
+            _show(number, LESSON_SENTENCE.get())
 
 
 def keep_sentence() -> None:

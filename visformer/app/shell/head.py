@@ -144,7 +144,7 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
 
 
 def _typed(kind: str) -> None:
-    open_lesson.keep_sentence()
+    open_lesson.take_sentence()
     if kind != "encoder":
         boxes.forget_target()
 

@@ -22,7 +22,7 @@ from visformer.web.bundle import script, stylesheet
 from visformer.web.message import write_message
 
 if TYPE_CHECKING:
-    from visformer.panel import Panel
+    from visformer.panel import Panel, Stage
     from visformer.pictures.map import WholeModel
     from visformer.pictures.sides import Sides
     from visformer.trace import Trace
@@ -92,7 +92,9 @@ _CONNECTION = _component(
     '<div class="vf-connection" role="status" popover="manual"></div>',
     _ELEMENTS,
 )
-_PAGE = stylesheet("streamlit/page.css") + stylesheet("streamlit_private/legible.css")
+_PAGE = "".join(
+    map(stylesheet, ("streamlit/page.css", "streamlit_private/legible.css", "streamlit_private/lesson.css"))
+)
 _WORDS = _component("words", "translateLabels", "streamlit_private/words.js", css=_PAGE, isolate_styles=False)
 
 
@@ -424,7 +426,8 @@ def panels(
     *,
     key: str,
     share: float = 1.0,
-    stages: Sequence[tuple[str, str]] = (),
+    stages: "Sequence[Stage]" = (),
+    told: str = "",
     on_click: "Callable[[Click], None] | None" = None,
 ) -> None:
     """Draw matrices, side by side or one below the other; see :func:`visformer.web.panels.pack_panels`.
@@ -434,12 +437,13 @@ def panels(
     from visformer.web.panels import click_from, pack_panels
 
     def clicked() -> None:
-        click = click_from(_sent(f"picture_{key}").get("click"), shown)
+        played = [panel for stage in stages for panel in stage.shown]
+        click = click_from(_sent(f"picture_{key}").get("click"), [*shown, *played])
         if click is not None and on_click is not None:
             on_click(click)
 
     with st.container(gap=None):  # feeds take up no room
-        style: dict[str, Any] = {"share": share, "stages": stages, "opened": address.OPENED.get()}
+        style: dict[str, Any] = {"share": share, "stages": stages, "told": told, "opened": address.OPENED.get()}
         picture = pack_panels(shown, **_language(), **style, to=key)
         _FEED(data=picture, key=f"{key}_picture")
         _PANELS(data=key.encode(), key=f"picture_{key}", on_click_change=clicked)

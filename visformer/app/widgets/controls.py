@@ -121,6 +121,17 @@ def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
     return this_run.trace
 
 
+def recorded(record: tuple[str, ...]) -> "Trace":
+    """Return the Trace of the text in the boxes with other tensors than the page shows.
+
+    Raises:
+        VisformerError: as on the page.
+    """
+    used = bench()
+    request = TraceRequest(boxes.source(), boxes.target(), boxes.model(), record)
+    return used.trace(request.source, request.target, record=_recordable(used, request))
+
+
 def _trace_for(request: TraceRequest, ahead: "Trace | None") -> "Trace":
     """Return the Trace for a request; ``ahead``: the one whose picture is already drawn."""
     _, used_bench = boxes.gettext(), workbench_of(request.model)
@@ -258,7 +269,7 @@ def draw(shown: Any, *, key: str, on_click: "OnClick" = None, export: bool = Tru
         key: the picture's key.
         on_click: see :func:`visformer.app.widgets.component.panels`.
         export: False for a picture that serves as a control.
-        style: how panels are drawn, "share" and "stages" of :func:`visformer.app.widgets.component.panels`.
+        style: how panels are drawn, "share", "stages" and "told" of :func:`visformer.app.widgets.component.panels`.
     """
     if is_figure(shown):
         _chart(shown, key)

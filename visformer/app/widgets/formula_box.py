@@ -14,7 +14,6 @@ import streamlit as st
 import visformer
 from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
-from visformer.app.session.slots import Slot
 from visformer.errors import N_
 from visformer.pictures.claims import Claim, claims_of
 from visformer.pictures.style import SYMBOLS, Theme
@@ -53,7 +52,8 @@ def formula(
         page: the page whose misprints in course notes are listed; empty: none.
     """
     _ = boxes.gettext()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):  # where there is room, on one line
+    # Where there is room, on one line.
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="formula"):
         st.latex(rf"\small\begin{{aligned}} {coloured(tex, theme())} \end{{aligned}}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             with st.popover(_("Source code"), type="tertiary"):
@@ -92,15 +92,6 @@ def excerpt(file: str, name: str) -> str:
     if ast.get_docstring(node) is not None:
         del lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
     return dedent("\n".join(lines[node.lineno - 1 :]))
-
-
-def written_out(text: str, *, back: str) -> None:
-    """Draw the arithmetic of one cell instead of the formula; ``back``: key of the slot that holds the cell."""
-    _ = boxes.gettext()
-    with st.container(horizontal=True, gap="xsmall"):
-        st.code(text, language=None, wrap_lines=True)
-        about = _("Back to the formula")
-        st.button("", icon=":material/close:", type="tertiary", help=about, on_click=Slot(back, None).clear)
 
 
 def _misprints(claims: Sequence[Claim]) -> None:

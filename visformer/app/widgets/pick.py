@@ -9,14 +9,14 @@ from visformer.app.session import address, boxes, selection
 from visformer.app.session.page import IS_NEW, page_named
 from visformer.app.widgets import url_widgets
 from visformer.errors import N_
-from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, Place
+from visformer.pictures.head import telling_query
+from visformer.pictures.registry.options import HEAD, LAYER, QUERY, STACK, Choice, Option, PlaceOption
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace import Trace
 from visformer.web.selection import Selection
 
-_QUERY = 1  # the default
-_WITHIN = (LAYER, HEAD, replace(QUERY, default=_QUERY))
+_WITHIN = (LAYER, HEAD, replace(QUERY, default=telling_query))
 
 
 def selected(setting: Setting, picture: Picture) -> None:
@@ -26,7 +26,8 @@ def selected(setting: Setting, picture: Picture) -> None:
     before = selection.selection(setting.patterns, absent=_undrawn(options)).query
     place(setting, page="head", options=options)
     selected = {option.name: setting[option.name] for option in (STACK, *options)}
-    if selected.get("query") == _QUERY and before is None:  # the default locks no row in the explorer
+    is_default = "query" in selected and selected["query"] == telling_query(setting)
+    if is_default and before is None:  # it locks no row in the explorer
         selected["query"] = None
     selection.keep_place(**selected)
 
@@ -64,7 +65,7 @@ def scope(setting: Setting, *, page: str, first: str) -> tuple[int | None, ...]:
     return tuple(None if setting[name] < 0 else int(setting[name]) for name in ("layer", "head"))
 
 
-def _or_all(option: Place) -> Choice:
+def _or_all(option: PlaceOption) -> Choice:
     """Add "all", as -1, to the places of an option."""
 
     def values(setting: Setting) -> dict[int, str]:
@@ -81,7 +82,7 @@ def _or_all(option: Place) -> Choice:
     )
 
 
-def counted(option: Place, count: int) -> Place:
+def counted(option: PlaceOption, count: int) -> PlaceOption:
     """Return the option with a fixed number of places."""
     return replace(option, among=lambda _: range(count), per=lambda _: count)
 

@@ -11,7 +11,7 @@ from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.slots import Slot, widget_key
 from visformer.errors import Message
-from visformer.pictures.registry.options import Choice, Number, Option, Place, Several, Text, resolved
+from visformer.pictures.registry.options import Choice, Number, Option, PlaceOption, Several, Text, resolved
 from visformer.pictures.registry.picture import View
 from visformer.pictures.registry.setting import Setting, Source
 
@@ -41,7 +41,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
     name = option.key(page, setting)
     key = widget_key(name, "" if option.per is None else option.per(setting))
     widget, arguments, shift = _widget(option, setting)
-    if isinstance(option, Place) and widget == "selectbox":
+    if isinstance(option, PlaceOption) and widget == "selectbox":
         first = min(first, len(arguments["options"]) - 1)
     if widget == "slider" and arguments["min_value"] >= arguments["max_value"]:  # only one value
         value = arguments["min_value"] - shift
@@ -85,12 +85,12 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
         case Number():
             low, high = resolved(option.least, setting), resolved(option.most, setting)
             return option.widget or "slider", {"min_value": low, "max_value": high, "step": option.step}, 0
-        case Place(tokens=None):
+        case PlaceOption(tokens=None):
             numbers = [index + option.first for index in option.among(setting) or (0,)]
             if numbers[-1] - numbers[0] >= len(numbers):  # some layers have no attention
                 return "select_slider", {"options": numbers}, option.first
             return "slider", {"min_value": numbers[0], "max_value": numbers[-1]}, option.first
-        case Place():
+        case PlaceOption():
             tokens = resolved(option.tokens, setting)
             return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
         case Choice():

@@ -16,7 +16,7 @@ from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS, ranges, shape_of, short_name
 
 if TYPE_CHECKING:  # numpy
-    from visformer.trace import TracedTensor
+    from visformer.trace import Trace, TracedTensor
 
 
 _NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -126,7 +126,7 @@ class Number(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place(Option):
+class PlaceOption(Option):
     """An index: of a layer, a head, a token or a step. In Python it counts from 0.
 
     Args:
@@ -325,9 +325,9 @@ def _heads(setting: Setting) -> range | None:
     return range(shape_of(patterns)[1]) if patterns else None
 
 
-def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> Place:
+def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> PlaceOption:
     """The option of a layer; ``numbers``: of the layers, none if they are unknown."""
-    return Place(
+    return PlaceOption(
         name="layer", label=N_("Layer"), help="From 1, as on screen.", among=lambda setting: numbers(setting) or None,
         default=lambda setting: (*numbers(setting), 0)[0], per=lambda setting: per_layers(numbers(setting)),
     )  # fmt: skip
@@ -340,6 +340,12 @@ def per_layers(numbers: Iterable[int]) -> str:
 
 def _tokens(setting: Setting) -> tuple[str, ...]:
     return setting.patterns.tokens[setting.side]
+
+
+def longest_word(trace: "Trace", side: str) -> int:
+    """Return the longest word, which carries content in any language; of equally long ones the first."""
+    words, special = trace.tokens[side], trace.special[side]
+    return max(range(len(words)), key=lambda i: (not special[i], len(words[i].strip())))
 
 
 def _token_places(setting: Setting) -> range:
@@ -357,12 +363,17 @@ STACK = Choice(
     spell=short_name,
 )  # fmt: skip
 LAYER = layer_of(lambda setting: tuple(_patterns(setting)))
-HEAD = Place(
+HEAD = PlaceOption(
     name="head", label=N_("Head"), help="From 1.", among=_heads, per=lambda setting: len(_heads(setting) or ())
 )
-QUERY = Place(
+QUERY = PlaceOption(
     name="query", label=N_("Query"), help="The query token, from 1.", among=_token_places, tokens=_tokens,
     per=lambda setting: len(_tokens(setting)),
+)  # fmt: skip
+TOKEN = PlaceOption(
+    name="token", label=N_("Token"), help="From 1; by default the longest.", among=_token_places, tokens=_tokens,
+    default=lambda setting: longest_word(setting.patterns, setting.side),
+    per=lambda setting: f"{setting.side}{len(_tokens(setting))}",
 )  # fmt: skip
 SELECTED = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD, QUERY))
 """The same as the explorer's: links have them under the explorer's names."""

@@ -2,8 +2,11 @@
 
 import { fill, paragraph } from "../shared/dom.js"
 import { isCell, spell, valuesOf } from "./cell.js"
-import { example, rowName, strongest } from "./model.js"
+import { example, linesAtRest, rowName, strongest } from "./model.js"
 import { meanOf } from "./paint.js"
+
+/** Stages that one sentence tells together while they pass. */
+const PASSING = { tokens: "input", embed: "input", position: "input", start: "layers", self_attn: "layers", cross_attn: "layers", ffn: "layers" }
 
 const two = (number) => number.toFixed(2)
 
@@ -50,21 +53,42 @@ export class Captions {
     return best
   }
 
-  /** The line for a stage; `plays`: whether it passes too fast, for all words but the first, to be read of each sublayer. */
+  /** What the lines join at rest; `named`: whether the head is one that the visitor chose. */
+  atRest(focus, named) {
+    const { model, text } = this
+    const stack = focus && model.stacks.find(({ name }) => name === focus.stack)
+    const weights = focus && model.weights.of(`${focus.stack}/${focus.layer}/${focus.head}`)
+    if (!weights) return ""
+    const mark = linesAtRest(model, stack, weights).map(({ key }) => key).find((key) => model.special[stack.columns][key])
+    return paragraph(
+      stack.rows === stack.columns ? text.at_rest_self : model.joined,
+      mark === undefined ? "" : fill(text.about_special, { token: model.tokens[stack.columns][mark] }),
+      named ? fill(text.at_rest_head, { head: this.headName(focus) }) : "",
+    )
+  }
+
+  /** The line for a stage; `plays`: whether it passes too fast to be read of each sublayer. */
   ofStage(stage, place, layout, plays = false) {
     const { model, text } = this
     const { kind, stack, word } = stage
     const column = layout.columns.find((one) => one.stack === stack)
     const tokens = model.tokens[column.side]
     const layer = stage.layer === null ? "" : stage.layer + 1
-    const values = { layer, n: tokens.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "", heads: column.heads(kind) }
+    const values = { layer, n: tokens.length, n_src: model.tokens.src?.length, token: tokens[word ?? 0], d_model: column.strips[0]?.d_model ?? "", heads: column.heads(kind) }
     if (word !== null) values.next = model.tokens.next[word]
-    if (plays && word && layer) return fill(text.say_word_layers, values)
+    if (plays && PASSING[kind]) {
+      const name = word ? "word_layers" : word === 0 ? "play_first" : `play_${PASSING[kind] === "layers" ? stack : "input"}`
+      return fill(text[`say_${name}`], { ...values, layers: this.layersOf(stack) })
+    }
     const name = word !== null && layer ? (word || kind !== "self_attn" ? `word_${kind}` : "first_self_attn") : kind === "self_attn" ? `${stack}_self_attn` : kind
     if (kind === "ffn" && word === null) values.norm = this.length(column, stage)
     if (kind === "softmax" || kind === "logits") Object.assign(values, this.following(word))
     if (kind === "ffn" && values.norm === null) return fill(text.say_ffn_plain, values)
     return paragraph(fill(text[`say_${name}`], values), kind === "start" ? model.asks : this.reads(place, word))
+  }
+
+  layersOf(stack) {
+    return this.model.columns.find((one) => one.stack === stack).layers.length
   }
 
   length(column, { layer }) {
@@ -110,6 +134,12 @@ export class Captions {
     return paragraph(fill(text.say_cell, { ...values, product: spell(product), score: spell(score) }), hidden ? masked : "")
   }
 
+  /** What a feed-forward network does with each token. */
+  ofInside({ rows, active }) {
+    const { hidden: { shape: [, d_ff] }, out: { shape: [, d_model] } } = rows
+    return fill(active === null ? this.text.say_inside : this.text.say_inside_relu, { d_ff, d_model })
+  }
+
   headName({ stack, layer, head }) {
     const [part, kind] = stack.split(".")
     return fill(this.text.head, { stack: kind === "cross_attn" ? this.text.cross_attn : this.text[part], layer: layer + 1, head: head + 1 })
@@ -118,8 +148,9 @@ export class Captions {
   /** What is under the pointer. */
   ofPlace(place) {
     const { text, model } = this
-    const { column, sublayer, head, strip, row, title } = place
-    if (title) return this.ofBlock(column)
+    const { column, sublayer, head, strip, row, title, strand } = place
+    if (strand !== undefined) return fill(text.about_strand, { token: model.tokens.src[strand], d_model: model.columns[0].strips[0]?.d_model ?? "" })
+    if (title) return paragraph(`${text[column.stack]}: ${text[`${column.stack}_does`]}.`, this.ofBlock(column))
     if (strip) return `${text[strip.name]}: ${fill(text.about_strip, { ...strip, n: strip.shape[0] })}`
     if (place.cell) return fill(text.about_cell, valuesOf(model, place.cell))
     if (head) {

@@ -233,7 +233,7 @@ function write({ context, theme }, words, { x, y, w }, font = `${TEXT}px`) {
 }
 
 /** Lines that are not wider than this: broken at spaces, and between Chinese characters. */
-function wrapped(context, words, width) {
+export function wrapped(context, words, width) {
   const lines = [""]
   for (const word of words.match(/[^\s\u2e80-\uffef]+\s*|[\u2e80-\uffef]\s*|\s+/g) ?? []) {
     if (lines.at(-1) && context.measureText((lines.at(-1) + word).trimEnd()).width > width) lines.push("")

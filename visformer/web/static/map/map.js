@@ -10,17 +10,18 @@ import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
 import { atScale, pointOn } from "../shared/surface.js"
 import { Captions } from "./captions.js"
 import { cellAt, isCell, nextCell } from "./cell.js"
+import { isFfn, readInside } from "./ffn.js"
 import { FileButtons } from "./files.js"
 import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
 import { Places, headOf } from "./places.js"
-import { lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
+import { firstWordOf, lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
 import { RestingPlace, WHOLE, around, between, followed, readPlace, spellPlace, viewOf, zoomed } from "./zoom.js"
 
 const SPEEDS = [0.5, 1, 2, 4]
 const ZOOMING = 500 // milliseconds
-const LEAST = 400 // minimum height of the picture
+const LEAST = 280 // minimum height of the picture
 const BELOW = 12 // pixels below it
 const WHEEL = 0.0022 // how much a pixel of the wheel zooms
 const CLOSE = 150 // pixels from which a head is the place that is looked at
@@ -38,6 +39,14 @@ export function mountMap(element, message, host = {}) {
   view.update(message)
   return view
 }
+
+/** An element's ancestors, also beyond a shadow root. */
+function ancestorsOf(element) {
+  const parent = element.parentElement ?? element.getRootNode().host
+  return parent ? [parent, ...ancestorsOf(parent)] : []
+}
+
+const spellHead = (head) => JSON.stringify([head?.stack, head?.layer, head?.head])
 
 class MapView {
   constructor(element, host) {
@@ -105,11 +114,13 @@ class MapView {
     canvas.ondblclick = (event) => this.open(this.at(event))
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false })
     root.onkeydown = (event) => this.key(event)
+    this.moves = new ResizeObserver(() => this.layout && this.height !== this.fitted && this.repaint())
+    for (const one of ancestorsOf(root)) this.moves.observe(one) // they grow with what is above the picture
     this.fingers = new Map()
   }
 
   update(message) {
-    if (message.kind === "place") this.given = message
+    if (message.kind === "place") this.given = { ...message, inside: readInside(message) }
     else if (this.model?.revision !== message.revision) this.take(message)
     this.repaint()
   }
@@ -121,10 +132,11 @@ class MapView {
     if (isNew) {
       this.files.cancel()
       this.thumbnails = new Thumbnails()
-      this.focus = message.focus
+      this.focus = this.opened = message.focus
       cancelAnimationFrame(this.frame) // the layout is still that of another model
       this.stopZooming()
       Object.assign(this, { frame: null, time: Infinity, view: WHOLE, place: null, cursor: null, hovered: null, row: 0 })
+      this.hasWritten = false // the first word
       if (this.painted) this.hasPlayed = false
     }
     const { text } = this.model
@@ -144,6 +156,7 @@ class MapView {
     cancelAnimationFrame(this.zooming)
     this.resting.stop()
     this.files.destroy()
+    this.moves.disconnect()
     this.leave()
   }
 
@@ -156,15 +169,22 @@ class MapView {
   /** Lay everything out anew, and paint. */
   repaint() {
     if (!this.model || !this.root.clientWidth) return
-    const room = Math.floor(roomBelow(this.box) - BELOW - keptBelow(this.root)) // a canvas has whole pixels
-    const height = Math.max(STAGE.on ? 200 : LEAST, room)
     this.settle()
-    this.layout = layoutMap(this.model, { width: this.root.clientWidth, height }, this.place)
+    this.fitted = this.height
+    this.layout = layoutMap(this.model, { width: this.root.clientWidth, height: this.fitted }, this.place)
     this.stages = stagesOf(this.model, this.layout.columns)
     this.scrub.max = lengthOf(this.stages)
     this.theme = this.themed()
+    this.firstWord = firstWordOf(this.stages)
     if (this.place) this.view = viewOf(this.place, this.layout)
     this.paint()
+  }
+
+  /** Of the picture, so that it ends where the window does; a canvas has whole pixels. */
+  get height() {
+    const scrolled = ancestorsOf(this.root).reduce((sum, { scrollTop }) => sum + scrollTop, 0)
+    const room = Math.floor(roomBelow(this.box) - scrolled / STAGE.zoom - BELOW - keptBelow(this.root))
+    return Math.max(STAGE.on ? 200 : LEAST, room)
   }
 
   /** Go to the place and follow the head that the host gives, once for each state that it opens and each text. */
@@ -198,16 +218,21 @@ class MapView {
     const focus = scene.stage ? this.captions.headOf(scene.stage, this.focus) : this.focus
     const row = scene.stage?.word ?? (scene.stage?.kind === "logits" || model.columns.length < 2 ? model.steps.length - 1 : this.row)
     this.seen = this.isFollowing ? followed(stages, this.shown, layout) : view
-    this.painted = { model, layout, theme, view: this.seen, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell }
+    this.painted = { model, layout, theme, view: this.seen, hovered, place, scene, focus, row, images: this.thumbnails, cursor: hovered?.cell ?? this.cursor, given: this.current?.cell, inside: this.current?.inside }
     atScale(this.files.scale, () => paintMap(this.canvas, this.painted))
     this.tell(scene, focus)
     this.files.painted()
     this.root.dataset.painted = this.model.revision
   }
 
-  /** Whether the picture goes where the play is: for those far away, until one zooms oneself. */
+  /** Whether the picture goes where the play is: until one zooms oneself. */
   get isFollowing() {
-    return STAGE.on && this.view.scale <= 1 && !this.zooming
+    return this.view.scale <= 1 && !this.zooming
+  }
+
+  /** Whether the play waits after the first word, and offers the others. */
+  get isOffering() {
+    return !this.frame && this.time === this.firstWord
   }
 
   /** How much of the play is over, 0 to 1. */
@@ -218,15 +243,15 @@ class MapView {
   /** The words and controls around the picture. */
   tell(scene, focus) {
     const { text } = this.model
-    const name = this.focus ? this.captions.headName(this.focus) : ""
     const at = this.hovered && !this.frame ? this.captions.ofPlace(this.hovered) : ""
     const cell = isCell(this.place) ? this.captions.ofCell(this.place, this.current?.cell) : this.cursor && this.captions.ofPlace({ cell: this.cursor })
-    const rest = name && fill(text.at_rest, { head: name })
+    const inside = this.current?.inside && this.captions.ofInside(this.current.inside)
+    const rest = this.captions.atRest(this.focus, spellHead(this.focus) !== spellHead(this.opened))
     const stage = scene.stage && this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame))
-    this.say(at || (!this.frame && cell) || stage || rest)
+    this.say(at || (!this.frame && (cell || inside)) || stage || rest)
     const count = STAGE.on && scene.stage ? fill(text.step, { step: this.stages.indexOf(scene.stage) + 1, steps: this.stages.length }) : ""
     if (this.count.textContent !== count) this.count.textContent = count
-    const label = this.frame ? text.pause : text.play
+    const label = this.frame ? text.pause : this.isOffering ? fill(text.play_rest, { n: this.model.steps.length - 1 }) : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
     this.playing.dataset.on = String(Boolean(this.frame))
     this.scrub.value = Math.min(this.time, lengthOf(this.stages))
@@ -256,13 +281,24 @@ class MapView {
     this.canvas.scrollIntoView({ block: "nearest" }) // it begins at the bottom
     let before = null
     const tick = (now) => {
+      const stop = this.hasWritten || this.files.film ? null : this.firstWord
       this.time += before === null ? 0 : (Math.min(100, now - before) / 1000) * this.speed
       before = now
+      if (stop !== null && this.time >= stop) {
+        Object.assign(this, { time: stop, hasWritten: true })
+        return this.pause()
+      }
       this.frame = this.time < lengthOf(this.stages) ? requestAnimationFrame(tick) : null
       if (!this.frame) Object.assign(this, { time: Infinity, hasPlayed: true })
       this.paint()
     }
     this.frame = requestAnimationFrame(tick)
+    this.leavePlace()
+  }
+
+  /** From a place that one has zoomed to, go where the play is. */
+  leavePlace() {
+    if (this.view.scale > 1) this.zoomTo(null)
   }
 
   pause() {
@@ -275,10 +311,12 @@ class MapView {
     this.time = time >= lengthOf(this.stages) ? Infinity : time
     this.hasPlayed ||= this.time === Infinity
     this.pause()
+    this.leavePlace()
   }
 
-  /** Let a remote control, too, begin the play, which it does once for each text; false: it has played. */
+  /** Let a remote control, too, begin the play, which it does once for each text, and go on after the first word; false: it has played. */
   begin() {
+    if (this.isOffering) return this.toggle() ?? true
     if (this.hasPlayed || this.time !== Infinity) return false
     this.hasPlayed = true
     this.toggle()
@@ -305,6 +343,7 @@ class MapView {
   // Pointer and keys
 
   at(event) {
+    if (isFfn(this.place) && this.current?.inside) return null // which covers what lies there
     const { x, y } = pointOn(this.canvas, event)
     const at = { x: this.seen.x + x / this.seen.scale, y: this.seen.y + y / this.seen.scale }
     const found = under(this.layout, at.x, at.y)
@@ -449,16 +488,17 @@ class MapView {
 
   zoomTo(place) {
     this.stopZooming()
-    const [from, to] = [this.seen, place ? viewOf(place, this.layout) : WHOLE]
+    const from = this.seen
+    const to = () => (place ? viewOf(place, this.layout) : followed(this.stages, this.shown, this.layout))
     this.cursor = isCell(this.place) && place?.head !== undefined && !isCell(place) ? this.place : null // one came from it
     Object.assign(this, { place, hovered: null })
     let start = null
     const tick = (now) => {
       start ??= now
       const share = CALM?.matches ? 1 : Math.min(1, (now - start) / ZOOMING)
-      this.view = share < 1 ? between(from, to, share * share * (3 - 2 * share)) : to
-      this.paint()
+      this.view = share < 1 ? between(from, to(), share * share * (3 - 2 * share)) : place ? to() : WHOLE
       this.zooming = share < 1 ? requestAnimationFrame(tick) : null
+      this.paint()
       if (!this.zooming) this.resting.at(this.place)
     }
     this.zooming = requestAnimationFrame(tick)

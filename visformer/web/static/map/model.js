@@ -65,6 +65,16 @@ export function strongest(weights, query, nKeys) {
   return { key, weight: row[key] }
 }
 
+/**
+ * The lines of a head at rest: from each row that stands for text to what it reads most.
+ * @returns {{query: number, key: number, weight: number}[]}
+ */
+export function linesAtRest(model, stack, weights) {
+  const [, , nQueries, nKeys] = stack.shape
+  const rows = [...Array(nQueries).keys()].filter((query) => !model.special[stack.rows][query])
+  return rows.map((query) => ({ query, ...strongest(weights, query, nKeys) }))
+}
+
 /** The token of a row; of a decoder's, with the one that it predicts, which it looks for. */
 export function rowName(model, { rows, predicts }, row) {
   const token = model.tokens[rows][row]

@@ -6,8 +6,9 @@ export const WHOLE = { x: 0, y: 0, scale: 1 }
 const CLOSEST = 60 // by wheel and fingers; a cell is shown as large as the picture
 const [AROUND, FILLED] = [0.62, 0.94] // share of the picture that a head fills, and what is larger
 const FOLLOWED = 2.2 // the play is followed no closer
+const BESIDE = 40 // pixels of the way of the strands that are shown with the decoder
 const LATER = 250 // milliseconds until the zoom has come to rest
-const MOVE = 0.6 // seconds from one place of the play to the next
+const MOVE = 0.7 // seconds from one place of the play to the next
 
 /** Keep a view inside the picture, no closer than this. */
 export function inside({ x, y, scale }, { width, height }, closest = CLOSEST) {
@@ -16,9 +17,9 @@ export function inside({ x, y, scale }, { width, height }, closest = CLOSEST) {
   return { x: within(x, width), y: within(y, height), scale: close }
 }
 
-/** The view that shows a place as large as it fits; of a cell, the one that it fills. */
+/** The view that shows a place as large as it fits, a sublayer with its name; of a cell, the one that it fills. */
 export function viewOf(place, layout) {
-  const rect = rectOf(place, layout)
+  const rect = place?.kind !== undefined && place.head === undefined ? namedRectOf(place, layout) : rectOf(place, layout)
   if (!rect) return WHOLE
   const share = place.head === undefined ? FILLED : AROUND
   const [across, down] = [layout.width / rect.w, layout.height / rect.h]
@@ -43,15 +44,25 @@ export function followed(stages, time, layout) {
 }
 
 /**
- * What a stage computes, close by: the inputs, each layer, the first prediction. The picture is whole where a stage reaches
- * across it, and while a decoder writes: closer by at each word, it would never rest.
+ * What a stage computes, close by. The picture is whole where a stage reaches across it, and from the second word on:
+ * closer by at each word, it would never rest.
  */
 function viewOfStage({ kind, stack, layer, word }, layout) {
   const column = layout.columns.find((one) => one.stack === stack)
-  const isPrediction = kind === "softmax" && word === 0
-  if (!isPrediction && (word !== null || kind === "memory" || kind === "logits" || kind === "done")) return WHOLE
-  const rect = isPrediction ? predictionOf(column) : layer === null ? inputOf(column) : column.layers.find(({ number }) => number === layer).rect
+  if (word || ["memory", "handed", "back", "logits", "done", "end"].includes(kind)) return WHOLE
+  const rect = kind === "softmax" ? predictionOf(column) : layer === null ? inputOf(column) : layersOf(column, layer, layout)
   return centred(rect, layout, Math.min(FOLLOWED, FILLED * Math.min(layout.width / rect.w, layout.height / rect.h)))
+}
+
+/** The first layer, then all the others at once; of a decoder that reads an encoder, all, with the strands that lead to them. */
+function layersOf({ x, w, stack, layers }, layer, { strands }) {
+  const [first, ...others] = layers.filter(({ folded }) => !folded).map(({ number, rect }) => ({ number, rect }))
+  const reads = stack === "decoder" && strands.length > 0
+  if (first.number === layer && !reads) return first.rect
+  const rects = (reads || !others.length ? [first, ...others] : others).map(({ rect }) => rect)
+  const [top, bottom] = [Math.min(...rects.map(({ y }) => y)), Math.max(...rects.map(({ y, h }) => y + h))]
+  const left = reads ? strands.at(-1).branches[0].points[2].x - BESIDE : x
+  return { x: left, y: top, w: x + w - left, h: bottom - top }
 }
 
 /** The candidates of the next token, and the text above them. */
@@ -62,7 +73,14 @@ function predictionOf({ x, w, bars, next }) {
 /** Tokens, embedding and position. */
 function inputOf({ x, w, tokens, strips }) {
   const y = Math.min(tokens.y, ...strips.map(({ rect }) => rect.y))
-  return { x, y, w, h: tokens.y + tokens.h + LINES - y }
+  const left = Math.min(x, tokens.x)
+  return { x: left, y, w: Math.max(x + w, tokens.x + tokens.w) - left, h: tokens.y + tokens.h + LINES - y }
+}
+
+function namedRectOf(place, layout) {
+  const rect = rectOf(place, layout)
+  const { x, w } = layout.columns.find(({ stack }) => stack === place.stack) ?? {}
+  return rect && { ...rect, x, w }
 }
 
 /** The rectangle of a place; null: the whole picture. */

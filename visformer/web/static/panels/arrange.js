@@ -10,17 +10,17 @@ const NUMBERS = 1.8 // score bonus if every small matrix has room for its number
 const NARROW = 14 // narrower cells of tokens are penalised
 const LEAST_WIDE = 72 // width of a matrix whose cells may be narrower
 const GROWN_HEIGHTS = [92, 76, 64, 54] // additional cell heights in a presentation
-const STRICT = 16 // exponent of the penalty for overflow in a presentation, where nothing can be scrolled
+const STRICT = 16 // exponent of the penalty for overflow where nothing can be scrolled, or is to be: presented or played
 const FIRST = 1e4 // score bonus in a presentation for fitting the window, and again for being legible
 const WORDS = 19 // height of another line of a title or a note
-const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 9, 6, 4]
+const CELL_HEIGHTS = [46, 38, 32, 28, 25, 22, 20, 18, 17, 16, 15, 13.5, 12, 11, 9, 6, 4, 2, 1]
 const TOGETHER = ["=", "≠", "≈"] // operators that keep a panel with the one before it
 
 /**
  * Find the arrangement with the largest matrices that fits the window; arrangements that are too high or have narrow
  * cells are penalised.
  * @param {object[][]} columns each a list of panels, one below the other
- * @param {{width: number, height: number, grown?: boolean}} room
+ * @param {{width: number, height: number, grown?: boolean, strict?: boolean}} room strict: higher is hardly worth anything
  * @param {(panel: object, cells: object) => object} layoutOf computes a panel's layout for cells {width, highest,
  *   indent, operator, like}; like: the layout of a neighbour whose labels and cell size it shares
  * @returns {{lines: object[][], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of {panels, layouts,
@@ -44,7 +44,7 @@ export function arrange(columns, room, layoutOf) {
 
 /** Score factor: below 1 if the arrangement does not fit or has narrow cells, higher if numbers can be read. */
 function worth({ height, narrowest, numbered }, room) {
-  const small = Math.min(1, room.height / height) ** (room.grown ? STRICT : 3) * Math.min(1, narrowest / NARROW) ** 2
+  const small = Math.min(1, room.height / height) ** (room.grown || room.strict ? STRICT : 3) * Math.min(1, narrowest / NARROW) ** 2
   return numbered ? small * NUMBERS : small
 }
 

@@ -32,6 +32,8 @@ const NARROWEST = 200 // minimum width for the panels: a page that is being laid
 const LEAST = 310 // minimum height for the panels, in any window
 const HEAD = 400 // height of what is above the panels, and of the readout below them
 const LINE = 38 // height of the readout, with its margin
+const EDGES = 60 // space above and below what is played
+const TOLD = 170 // height for the arithmetic of a cell below it
 const BELOW_STRIP = 16 // space between such panels and the pictures that follow them
 const STRIP = 0.5 // with a smaller share of the window, other pictures follow below the panels
 
@@ -67,6 +69,7 @@ class PanelsView {
     this.part = part(readout, "span", "part")
     this.png = pngButton(readout, () => this.picture())
     this.png.hidden = !host.keeps
+    this.told = part(this.root, "pre", "told")
     this.root.onkeydown = (event) => this.key(event)
     const resized = () => this.resized()
     const step = (direction) => this.step(direction)
@@ -86,19 +89,17 @@ class PanelsView {
   }
 
   take(message) {
-    const shape = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
+    const shapeOf = ({ panels, columns }) => panels.map(({ name, before }) => `${name} ${before}`) + columns
+    const shape = (message) => [message, ...message.played].map(shapeOf).join("|")
     const same = this.data && shape(this.data) === shape(message)
     if (this.data?.opened !== message.opened) this.free()
     this.data = message
     this.root.lang = message.text.lang
     this.root.classList.toggle("vf-choosing", message.share < STRIP)
     Object.assign(this.png, { textContent: message.text.keep, title: message.text.keep_about })
-    this.panels = message.panels.map((panel, place) => {
-      const click = this.host.onClick ? panel.click : "locks" // in a file nobody answers
-      return { ...readPanel(panel, message.numbers), click, place, first: 0 }
-    })
-    let next = 0
-    this.columns = message.columns.map((count) => this.panels.slice(next, (next += count)))
+    this.scenes = [message, ...message.played].map((scene) => this.readScene(scene, message.numbers))
+    if (!same) this.scene = 0
+    Object.assign(this, this.scenes[this.scene])
     if (this.lastStep !== STAGE.lastStep) { // after a step of the host, start at the first part, or going back at the last
       this.lastStep = STAGE.lastStep
       this.at = this.lastStep.direction < 0 ? Infinity : 0
@@ -107,8 +108,23 @@ class PanelsView {
     if (!same) this.build()
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     const boxOf = (name) => this.boxes[this.panels.findIndex((panel) => panel.name === name)]
-    this.play.update(message, boxOf, (name) => this.reach(name))
+    this.play.update(message, boxOf, (stage) => this.reach(stage))
     if (this.focus && !this.inside(this.focus)) this.free()
+    if (this.told.textContent !== message.told) {
+      this.told.textContent = message.told
+      this.read()
+      this.told.scrollIntoView({ block: "nearest" })
+    }
+  }
+
+  /** Read the panels of a scene: of the picture at rest, or of some stages of its play. */
+  readScene({ panels, columns }, numbers) {
+    const read = panels.map((panel, place) => {
+      const click = this.host.onClick ? panel.click : "locks" // in a file nobody answers
+      return { ...readPanel(panel, numbers), click, place, first: 0 }
+    })
+    let next = 0
+    return { panels: read, columns: columns.map((count) => read.slice(next, (next += count))) }
   }
 
   inside({ panel, row, column }) {
@@ -181,6 +197,7 @@ class PanelsView {
 
   report(i, place) {
     if (!place) return
+    this.asked = { panel: i, ...place }
     const { name, first } = this.panels[i]
     this.host.onClick?.({ panel: name, row: place.row === null ? null : first + place.row, column: place.column })
   }
@@ -225,6 +242,7 @@ class PanelsView {
   read() {
     const { text } = this.data
     const { root, value, place, focus } = this
+    this.told.hidden = !this.data.told || !this.locked || !samePlace(focus, this.asked)
     const panel = focus && this.panels[focus.panel]
     if (!panel) {
       Object.assign(root.dataset, { panel: "", row: "", column: "", value: "" })
@@ -279,7 +297,7 @@ class PanelsView {
 
   arrange() {
     const wide = Math.floor(this.strip.getBoundingClientRect().width / STAGE.zoom) // rounded down, or the last panel wraps
-    const room = { width: Math.max(NARROWEST, wide), height: this.height() }
+    const room = { width: Math.max(NARROWEST, wide), height: this.height(), strict: this.scene > 0 }
     const layoutOf = (panel, cells) => this.layout(panel, cells)
     if (STAGE.on) this.parts = paginate(this.columns, room, layoutOf)
     else {
@@ -302,9 +320,9 @@ class PanelsView {
     })
     this.boxes.forEach(({ group }, i) => (group.hidden = !this.layouts[i]))
     for (const { column } of this.boxes) column.hidden = [...column.children].every(({ hidden }) => hidden)
-    const { text, panels } = this.data
+    const { text } = this.data
     const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
-    Object.assign(this.root.dataset, { goesOn: panels[0].before, more: named.n < named.all ? "more" : "" })
+    Object.assign(this.root.dataset, { goesOn: this.panels[0].before, more: named.n < named.all ? "more" : "" })
     updateVisibility()
     this.part.textContent = named.all === 1 ? "" : fill(rows ? text.part_rows : text.part, named)
   }
@@ -320,10 +338,17 @@ class PanelsView {
     return true
   }
 
-  /** Show the part of a presentation that has this panel. */
-  reach(name) {
-    const at = this.parts.findIndex(({ columns }) => columns.flat().some((panel) => panel.name === name))
-    if (at === this.at) return
+  /** Show the panels of a stage, or of the picture at rest; in a presentation, the part that has the stage's panel. */
+  reach(stage) {
+    const scene = stage?.scene ?? 0
+    if (scene !== this.scene) {
+      Object.assign(this, { scene, at: 0, ...this.scenes[scene] })
+      this.build()
+      this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
+      this.paint()
+    }
+    const at = this.parts?.findIndex(({ columns }) => columns.flat().some(({ name }) => name === stage?.panel)) ?? -1
+    if (at < 0 || at === this.at) return
     this.at = at
     this.free()
     this.paint()
@@ -333,6 +358,7 @@ class PanelsView {
   height() {
     const { share } = this.data
     const above = this.play.height
+    if (!STAGE.on && this.scene) return window.innerHeight - keptBelow(this.root) - above - LINE - EDGES - TOLD // it is scrolled to
     if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root)) - above
     const left = roomBelow(this.root) - above
     return Math.max(LEAST / 4, share < STRIP ? share * left - BELOW_STRIP : left - LINE)
@@ -347,7 +373,8 @@ class PanelsView {
     const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
     const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
     const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // consecutive rows do not need every label
-    const least = Math.min(thinned ? LABELLED / 2 : LABELLED, (free || panel.rows.numeric ? TALLEST / 2 : TALLEST) / nRows)
+    const tall = free || panel.rows.numeric ? TALLEST / (this.scene ? 4 : 2) : TALLEST // weights are low where they are played
+    const least = Math.min(thinned ? LABELLED / 2 : LABELLED, tall / nRows)
     const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
       this.boxes[panel.place].canvas,

@@ -1,4 +1,7 @@
-/** Play how panels came about: each comes out of the one before it, with one sentence; it can be stepped. */
+/**
+ * Play how panels came about: each comes out of the one before it, with one sentence; it can be stepped. Each stage shows
+ * the panels that it needs; at rest, the picture shows its own.
+ */
 
 import { button, part } from "../shared/dom.js"
 
@@ -13,6 +16,7 @@ export class Play {
     this.toggler = button(this.bar, "play", () => this.toggle())
     this.back = button(this.bar, "step-button", () => this.step(-1), "‹")
     this.on = button(this.bar, "step-button", () => this.step(1), "›")
+    this.count = part(this.bar, "span", "count")
     this.say = part(this.bar, "div", "say", { role: "status", "aria-live": "polite" })
   }
 
@@ -22,9 +26,9 @@ export class Play {
   }
 
   /**
-   * @param {{stages: {panel: string, said: string}[], text: object}} message
+   * @param {{stages: {scene: number, panel: string, said: string}[], text: object}} message
    * @param {(name: string) => {group: HTMLElement, box: HTMLElement, canvas: HTMLElement}} boxOf the elements of a panel
-   * @param {(name: string) => void} reach brings a panel into view
+   * @param {(stage: ?object) => void} reach shows the panels of a stage, or those at rest
    */
   update({ stages, text }, boxOf, reach) {
     const isOther = JSON.stringify(stages) !== JSON.stringify(this.stages)
@@ -73,31 +77,36 @@ export class Play {
     const isForward = at > this.at || at === 0
     this.at = at
     this.mark()
-    this.reach(this.stages[at].panel)
+    const { box } = this.boxOf(this.stages[at].panel)
+    for (const element of [this.bar, this.bar.parentElement, box]) element.scrollIntoView({ block: "nearest" })
     if (isForward && !CALM?.matches) this.move()
   }
 
-  /** Move the panel of the stage out of the one before it into its place. */
+  /** Move the panel of the stage to its place: out of the one before it, if that is in sight, or from the left. */
   move() {
-    const [before, { box, canvas }] = [this.at - 1, this.at].map((at) => this.stages[at] && this.boxOf(this.stages[at].panel))
-    if (before?.box === box) return
-    const below = ({ canvas }) => canvas.getBoundingClientRect().bottom
-    // The first comes from its factors, beside it.
-    const from = before ? `translateY(${below(before) - below({ canvas })}px)` : "translateX(-60px)"
+    const [before, now] = [this.stages[this.at - 1], this.stages[this.at]]
+    if (before?.panel === now.panel && before.scene === now.scene) return
+    const { box, canvas } = this.boxOf(now.panel)
+    const below = (canvas) => canvas.getBoundingClientRect().bottom
+    const rises = before?.scene === now.scene
+    const from = rises ? `translateY(${below(this.boxOf(before.panel).canvas) - below(canvas)}px)` : "translateX(-60px)"
     box.animate([{ transform: from, opacity: 0.2 }, { transform: "none", opacity: 1 }], { duration: MOVE, easing: "ease-in-out" })
   }
 
   /** Write the stage, and hide what is still to come. */
   mark() {
     const { stages, text, at } = this
+    this.reach(stages[at])
     this.toggler.textContent = this.timer ? text.pause : text.play
     this.back.disabled = at <= 0
     this.on.disabled = at === stages.length - 1
     const sentence = stages[at]?.said ?? ""
     if (this.say.textContent !== sentence) this.say.textContent = sentence
     this.bar.dataset.stage = at
-    const shown = new Set(stages.slice(0, at + 1).map(({ panel }) => panel))
-    for (const { panel } of stages) {
+    this.count.textContent = at < 0 ? "" : `${at + 1} / ${stages.length}`
+    const scene = stages.filter((stage) => stage.scene === (stages[at]?.scene ?? 0))
+    const shown = new Set(scene.slice(0, scene.indexOf(stages[at]) + 1).map(({ panel }) => panel))
+    for (const { panel } of scene) {
       const { group } = this.boxOf(panel)
       group.classList.toggle("vf-coming", at >= 0 && !shown.has(panel))
       group.classList.toggle("vf-now", panel === stages[at]?.panel)

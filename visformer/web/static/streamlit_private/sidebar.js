@@ -7,7 +7,7 @@
  */
 
 const NARROW = "(max-width: 768px)" // where Streamlit's side bar covers the page
-const CHOICES = '[data-testid="stSidebar"] a, .vf-here a, [class*="st-key-lesson_start"] button, .st-key-lesson_return button'
+const CHOICES = '[data-testid="stSidebar"] a, .vf-here a, [class*="st-key-lesson_start"] button'
 
 const FIRST = 'a[data-testid="stPageLink-NavLink"]'
 

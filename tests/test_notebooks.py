@@ -1,5 +1,6 @@
-"""The tutorial notebook runs, and its outputs agree with its text."""
+"""The notebooks run, and their outputs agree with their text."""
 
+import ast
 import resource
 from pathlib import Path
 
@@ -7,17 +8,26 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
+DOCS = Path(__file__).parent.parent / "docs"
+NOTEBOOKS = sorted(path.name for path in DOCS.glob("*.ipynb"))
 
 
-@pytest.fixture(scope="module")
-def executed():
+def read(name):
+    return nbformat.read(DOCS / name, as_version=4)
+
+
+def run(name):
     """The notebook with outputs; ``seconds`` is the computing time that it took."""
-    notebook = nbformat.read(TUTORIAL, as_version=4)
+    notebook = read(name)
     before = computing_time_of_children()
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     notebook.seconds = computing_time_of_children() - before
     return notebook
+
+
+@pytest.fixture(scope="module")
+def executed():
+    return run("tutorial.ipynb")
 
 
 def computing_time_of_children():
@@ -32,10 +42,39 @@ def output_of(notebook, code):
     return cell.outputs[0]
 
 
-def test_the_notebook_is_stored_without_outputs():
-    for cell in nbformat.read(TUTORIAL, as_version=4).cells:
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_is_stored_without_outputs(name):
+    for cell in read(name).cells:
         assert not cell.get("outputs")
         assert not cell.get("execution_count")
+
+
+def program(name):
+    """Return what the code does, but for comments and what strings say."""
+    (*cells,) = (cell.source for cell in read(name).cells if cell.cell_type == "code")
+    tree = ast.parse("\n".join(cells))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+        if isinstance(node, ast.JoinedStr):
+            node.values = sorted((part for part in node.values if isinstance(part, ast.FormattedValue)), key=ast.dump)
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name.endswith(".zh-CN.ipynb")])
+def test_a_notebook_does_the_same_in_chinese(name):
+    assert program(name) == program(name.replace(".zh-CN", ""))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["own-model.ipynb", "own-model.zh-CN.ipynb", "tutorial.zh-CN.ipynb"])
+def test_the_other_notebooks_run(name):
+    ran = run(name)
+    assert 0 < ran.seconds < 60
+    if name.startswith("own-model"):
+        assert float(output_of(ran, "difference").data["text/plain"]) < 1e-5
+        assert output_of(ran, "class MyAttention").data["text/html"].startswith("<iframe srcdoc=")
+        assert "a batch of 2" in output_of(ran, "except vf").text
 
 
 @pytest.mark.full
