@@ -119,7 +119,14 @@ def to_ask(readers: Sequence[Word], rows: Sequence[WordRow]) -> int | None:
 
     Returns:
         The place; None: every word reads punctuation or a special token most.
+
+    Raises:
+        ShapeError: there is not one row for each word.
     """
+    if len(readers) != len(rows):
+        raise ShapeError(
+            N_("{words} words read, and there are {rows} rows: give one for each."), words=len(readers), rows=len(rows)
+        )
     keys = [*dict.fromkeys(word for row in rows for word in row.words)]
     table = np.zeros((len(readers), len(keys)))
     for at, row in enumerate(rows):
