@@ -37,7 +37,7 @@ def test_changes_that_are_too_many_for_a_link_are_left_out_of_it_and_that_is_sai
 def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
     app = new_app(page="understand/head", stack="cross")
     app.slider(key="head_layer_1–3").set_value(3).run()
-    assert address_of(app) == {"stack": "cross", "layer": "3"}
+    assert address_of(app).items() >= {"stack": "cross", "layer": "3"}.items()  # the query stays the one that was shown
     app.switch_page(script_of("see/attention")).run()
     labels = [link.proto.label for link in app.get("page_link")]
     assert "Inside this head: layer 3, head 1" in labels
