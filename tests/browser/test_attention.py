@@ -120,7 +120,7 @@ def test_a_selection_that_arrives_behind_a_click_on_a_page_does_not_empty_that_p
 
 @pytest.mark.full
 def test_the_dark_page_fits_windows_of_any_size(open_app):
-    page = open_app(scheme="dark")
+    page = open_app(query="attention?stack=cross&head=8", scheme="dark")
     assert page.locator(".vf-root").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(17, 22, 29)"
     for width, height in ((1440, 900), (1280, 720), (360, 740)):
         page.set_viewport_size({"width": width, "height": height})
