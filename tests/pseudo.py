@@ -29,7 +29,7 @@ NAMES = {
     ),
     "notation of the paper, and names of settings in the code": (
         "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
-        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ d_k".split(),
+        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ b_Q b_K b_V b_O d_k".split(),
     ),
     "formulas of methods": (_WORD.findall(" ".join(method.plain for method in METHODS.values())),),
     "bundled models": (BUNDLED,),
