@@ -28,8 +28,8 @@ NAMES = {
         [f.name for f in FORMATS],
     ),
     "notation of the paper, and names of settings in the code": (
-        "softmax sin cos exp mask pos base max_len self cross ffn top-p".split(),
-        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ b_Q b_K b_V b_O d_k".split(),
+        "softmax ReLU sin cos exp mask pos base max_len self cross ffn top-p".split(),
+        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ b_Q b_K b_V b_O W_1 b_1 W_2 b_2 d_model d_k d_ff".split(),
     ),
     "formulas of methods": (_WORD.findall(" ".join(method.plain for method in METHODS.values())),),
     "bundled models": (BUNDLED,),

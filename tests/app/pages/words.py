@@ -32,6 +32,7 @@ BOXES_OF_TOKENS = (
     "embedding_first",
     "embedding_second",
     "_query",
+    "block_token",
     "decoding_other",
     "silence_example",
     "compare_patch_at",
