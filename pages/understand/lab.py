@@ -1,25 +1,180 @@
-"""The lab: worked examples from course notes, printed next to computed values; every number can be changed."""
+"""The course notes by topic: the idea, worked examples that can be changed, misprints, live pages and classes."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from visformer.app.session import boxes, presentation_steps, run, slots
-from visformer.app.widgets import controls, formula_box, pick, tables, url_widgets
-from visformer.errors import N_, NumberError, ShapeError, VisformerError
+from visformer.app.session import address, boxes, presentation_steps, run, slots
+from visformer.app.session.markdown import plain
+from visformer.app.session.page import page_named
+from visformer.app.session.slots import Slot
+from visformer.app.widgets import controls, formula_box, pick, tables, url_widgets, waiting
+from visformer.errors import N_, NumberError, ShapeError, VisformerError, translated
 from visformer.formulas import Floats
-from visformer.pictures import lab
+from visformer.model import cost
+from visformer.pictures import course, lab
+from visformer.pictures.course import TOPICS, Topic
 from visformer.pictures.lab import EXAMPLE, HEAD, SAMPLE, SYMBOL
 from visformer.pictures.registry.setting import Setting, Source
-from visformer.pictures.worked import Arrays, compute, trimmed
+from visformer.pictures.worked import Arrays, Worked, compute, trimmed
 from visformer.system import limits
 
-CHOSEN = "lab_example"
+CHOSEN: Slot[str] = Slot("lab_example", "")
+TOPIC: Slot[str | None] = Slot("lab_topic", None)
+SEARCH = "lab_search"
+MEASURED: Slot[list[cost.Cost] | None] = Slot("lab_measured", None)
+FOUND = 8  # results of a search that are shown
 NARROWEST, DIGIT, ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
 
 _ = boxes.gettext()
+
+
+def choose() -> tuple[Topic, Worked]:
+    """Draw the topics, the search and the examples of the topic; return what is chosen."""
+    nothing, names = url_widgets.nothing(), [*lab.examples()]
+    # The link's example tells the topic, which the widget of the examples depends on.
+    address.take(CHOSEN.key, lambda text: CHOSEN.set(EXAMPLE.read(text, nothing)), go_back=CHOSEN.clear)
+    presentation_steps.begin_options(CHOSEN.key, names)
+    if CHOSEN.get() not in names:
+        CHOSEN.set(names[0])
+    topic = next(topic for topic in TOPICS if CHOSEN.get() in map(_name, topic.examples))
+    TOPIC.set(topic.name)
+    titles = {each.name: f"{number} {_(each.title)}" for number, each in enumerate(TOPICS, start=1)}
+    st.pills(
+        _("Topic"),
+        [*titles],
+        format_func=lambda name: plain(titles[name]),
+        key=TOPIC.key,
+        on_change=open_topic,
+        label_visibility="collapsed",
+    )
+    heading, box = st.columns([58, 42], vertical_alignment="center")
+    heading.header(_(topic.title), anchor=False)
+    search(box)
+    st.markdown(plain(_(topic.idea)))
+    chosen = CHOSEN.get()
+    if len(topic.examples) > 1:
+        boxes.keep_choice(CHOSEN.key)
+        titles = {each.name: _(each.title) for each in topic.examples}
+        chosen = st.selectbox(
+            _("Worked example or experiment"), [*titles], format_func=titles.__getitem__, key=CHOSEN.key
+        )
+    address.show(CHOSEN.key, None if chosen == names[0] else chosen)
+    presentation_steps.offer_options(CHOSEN.key, names, chosen)
+    return topic, lab.examples()[chosen]
+
+
+def _name(example: Worked) -> str:
+    return example.name
+
+
+def open_topic() -> None:
+    """Open the first example of the topic that was chosen; a topic chosen again stays."""
+    for topic in TOPICS:
+        if topic.name == TOPIC.get():
+            CHOSEN.set(topic.examples[0].name)
+
+
+def search(place: Any) -> None:
+    """Draw the search box at this place, and what it finds below."""
+    words = place.text_input(
+        _("Search"),
+        key=SEARCH,
+        placeholder=_("Search: a word, a number, a class …"),
+        max_chars=limits.MAX_CHARACTERS,
+        label_visibility="collapsed",
+    )
+    if not words.strip():
+        return
+    found = course.search(words, _)
+    if not found:
+        st.text(_("Nothing in the notes has “{words}”.").format(words=words.strip()))
+    for place in found[:FOUND]:
+        title = f"{_(place.topic.title)} › {_(place.example.title)}"
+        st.button(
+            plain(title),
+            key=f"lab_found_{place.example.name}",
+            on_click=go,
+            args=(place.example.name,),
+            type="tertiary",
+        )
+
+
+def go(name: str) -> None:
+    """Open an example that a search found."""
+    CHOSEN.set(name)
+    Slot(SEARCH, "").set("")
+
+
+def draw_live(topic: Topic) -> None:
+    """Draw the links to the pages that show a topic live."""
+    with st.container(horizontal=True, key="lab_live"):
+        for live in topic.live:
+            kept = {name: text for name, text in address.to_query().items() if name in ("v", "lang")}
+            link = {"v": "2", **kept, **{name: text for name, text in live.choices.items() if text}}
+            st.page_link(
+                page_named(live.page), label=plain(_(live.label)), icon=":material/play_circle:", query_params=link
+            )
+
+
+def draw_cost() -> None:
+    """Draw what a self-attention layer costs, as it was measured, and offer to measure it here."""
+    from visformer.pictures.charts.positions import curves_over
+
+    st.subheader(_("Measured"), anchor=False)
+    processor, costs = cost.recorded()
+    said = _(
+        "One self-attention layer, d_model {d_model}, {n_heads} heads, measured on {processor}; medians of {runs}."
+    )
+    here = MEASURED.get()
+    if here is not None:
+        processor, costs = _("this server"), [cost.Cost(*each) for each in here]
+    n = np.array([each.n for each in costs], dtype=np.float64)
+    times = np.array([each.milliseconds for each in costs])
+    curves = {_("milliseconds"): times, _("a line of n² through the last"): times[-1] * (n / n[-1]) ** 2}
+    axes = (_("n"), _("milliseconds"))
+    title = _("Time of self-attention for n tokens")
+    controls.draw(curves_over(curves, n, axes=axes, title=title, log="xy", theme=formula_box.theme()), key="lab_cost")
+    told = {"d_model": cost.D_MODEL, "n_heads": cost.N_HEADS, "processor": plain(processor), "runs": cost.REPEATS}
+    st.caption(said.format(**told))
+    waiting.offer_long_run(
+        _("Measure here"),
+        lambda: [(_("Time of self-attention for n tokens"), cost.measure_here)],
+        key="lab_measure",
+        keep=lambda found: MEASURED.set(found[0]),
+        too_long=_("Try again when fewer people are here."),
+    )
+    table = pd.DataFrame(
+        {_("n"): n.astype(int), _("milliseconds"): times, _("weights, MiB"): [each.mib for each in costs]}
+    )
+    tables.draw(table, title=title)
+
+
+def draw_words(topic: Topic) -> None:
+    """Draw what a topic has in words: classes, misprints and comparisons."""
+    if topic.claims:
+        st.subheader(_("Misprints"), anchor=False)
+        formula_box.draw_claims(topic.claims)
+    for table in topic.tables:
+        st.subheader(_(table.title), anchor=False)
+        draw_table(table.columns, table.rows)
+    if topic.classes:
+        st.subheader(_("What it is called"), anchor=False)
+        rows = tuple(
+            (f"`{each.notes}`", f"`{each.ours}`", f"`{each.torch}`", f"`{each.shapes}`") for each in topic.classes
+        )
+        draw_table((N_("in the notes"), N_("here"), N_("in torch"), N_("shapes")), rows)
+
+
+def draw_table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> None:
+    """Draw a table of words; texts that are no messages are names, in which nothing is translated."""
+    texts = [[translated(cell, _) for cell in row] for row in rows]
+    st.table(
+        pd.DataFrame(texts, columns=[translated(name, _) for name in columns]).set_index(translated(columns[0], _))
+    )
 
 
 def draw_places(arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:
@@ -59,19 +214,15 @@ def edit_table(values: Floats, rows: tuple[str, ...], key: str, *, fixed: bool) 
     return numbers if fixed else trimmed(numbers)
 
 
-choice, words = st.columns([42, 58], gap="large", vertical_alignment="bottom")
-names = [*lab.examples()]
-presentation_steps.begin_options(CHOSEN, names)
-name = url_widgets.draw(EXAMPLE, url_widgets.nothing(), "lab", place=choice)
-presentation_steps.offer_options(CHOSEN, names, name)
-example = lab.examples()[name]
-title, line = _(example.title), _("{title}: {remark}")
+topic, example = choose()
+name, title, line = example.name, _(example.title), _("{title}: {remark}")
 run.current().caption = title
-words.caption(
+draw_live(topic)
+st.caption(
     _(
-        "Examples from course notes on the Transformer, the printed values beside the computed ones: an orange "
-        "frame marks a difference. Change any number, and everything after it is recomputed. Clear a row or "
-        "column to remove it; fill one in to add it."
+        "Change any number, and everything after it is recomputed; an orange frame marks a printed number that is "
+        "wrong. "
+        "Clear a row or column to remove it; fill one in to add it."
     )
 )
 main, side = st.columns([68, 32], gap="large")
@@ -107,15 +258,22 @@ except VisformerError as error:
     st.text(error.localized(_))
     run.current().caption = line.format(title=title, remark=error.localized(_))
     if example.instead:
-        st.button(_("Show the closest one that fits"), on_click=slots.Slot(CHOSEN, "").set, args=(example.instead,))
+        st.button(_("Show the closest one that fits"), on_click=CHOSEN.set, args=(example.instead,))
 else:
     with chosen:
         view = lab.LabView(example, inputs, draw_places(results, at))
     shown = lab.drawn(view, results, _)
-    controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
+    if example.curves is not None:
+        curves = lab.curves(example, inputs, results, theme=formula_box.theme(), gettext=_)
+        controls.draw(curves, key=f"lab_{name}_curves")
+    if shown:
+        controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
     if view.changed:
         st.text(_("These inputs have been changed: the printed values belong to the original ones."))
     remarks = {
         title: remark for title, remark in example.remarks.items() if not (view.changed and title in example.printed)
     }
     st.text("\n".join(line.format(title=_(title), remark=_(remark)) for title, remark in remarks.items()))
+if topic.name == "cost":
+    draw_cost()
+draw_words(topic)

@@ -1,4 +1,4 @@
-"""Corrections of claims in course notes, shown on the pages that they concern. Formulas are between dollar signs."""
+"""Corrections of claims in course notes, shown on the pages and topics that they concern; formulas are between $."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ class Claim:
 
     Args:
         page: name of the page that it concerns.
+        topic: name of its topic of the course.
         printed: the claim in the notes, abridged.
         right: the correct version.
         why: one line of explanation.
@@ -18,6 +19,7 @@ class Claim:
     """
 
     page: str
+    topic: str
     printed: str
     right: str
     why: str
@@ -27,11 +29,13 @@ class Claim:
 CLAIMS = (
     Claim(
         "positions",
+        "positions",
         "$2 / 10000^{2/4} = 0.0002$",
         "$2 / 10000^{2/4} = 0.02$",
         N_("The exponent is 2/4 = 1/2: 10000^(1/2) is 100, and 2/100 is 0.02."),
     ),
     Claim(
+        "positions",
         "positions",
         N_("odd dimensions: sine, even ones: cosine"),
         N_("even dimensions (2i): sine, odd ones (2i + 1): cosine"),
@@ -39,11 +43,13 @@ CLAIMS = (
     ),
     Claim(
         "positions",
+        "positions",
         r"$i \cdot 10000^{-j/d}$",
         r"$i \cdot 10000^{-2j/d}$",
         N_("Frequency j of the d/2 belongs to dimensions 2j and 2j + 1, so the exponent contains 2j."),
     ),
     Claim(
+        "masks",
         "masks",
         N_("0 = visible, 1 = hidden; in the code beside it `masked_fill(mask == 0, -1e9)`"),
         N_("1 = may attend, 0 = hidden, as in that code"),
@@ -51,30 +57,35 @@ CLAIMS = (
     ),
     Claim(
         "masks",
+        "masks",
         N_("an example that runs a decoder with a mask of zeros"),
         N_("every score becomes −1e9, and the pattern is uniform"),
         N_("Equal scores give equal weights, however low they are. Here a row that may see nothing gives zeros."),
     ),
     Claim(
         "head",
+        "attention",
         "Q == K == V",
         "$Q = X W_Q, \\ K = X W_K, \\ V = X W_V$",
         N_("One sequence, three projections: the three are equal only if the three weights are."),
     ),
     Claim(
         "head",
+        "attention",
         N_("V in the line for Q, in a vectorised formula"),
         "$Q = X W_Q$",
         N_("Without Q there is nothing to compare K with."),
     ),
     Claim(
         "head",
+        "attention",
         r"$\mathrm{softmax}(Q K^T)\, V$",
         r"$\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$",
-        N_("Products of d_k terms spread like √d_k; unscaled, softmax saturates and learns no more. The lab has both."),
+        N_("Products of d_k terms spread like √d_k; unscaled, softmax saturates and its gradient vanishes."),
     ),
     Claim(
         "head",
+        "attention",
         r"$q = W_Q\, x$",
         r"$q^T = x^T\, W_Q^T$",
         N_(
@@ -85,21 +96,97 @@ CLAIMS = (
     ),
     Claim(
         "block",
+        "residual",
         N_("LayerNorm has no parameters"),
         N_("γ and β: 2 × d_model numbers"),
         N_("The normalised values are multiplied by γ and shifted by β; both are learned."),
     ),
     Claim(
         "block",
+        "residual",
         N_("the width d may change freely across the block"),
         N_("one width d_model through the whole block"),
         N_("x + Sublayer(x) adds number to number. Only inside a sublayer, as in the feed-forward, may it differ."),
     ),
     Claim(
         "block",
+        "decoder",
         N_("ChatGPT's GPT has an encoder and a decoder"),
         N_("GPT is decoder-only"),
         N_("It is the decoder's stack without cross-attention: there is no memory to read from."),
+    ),
+    Claim(
+        "positions",
+        "positions",
+        N_("position 3 might be [0.0, 0.5, 0.87, …, −0.2]"),
+        "$PE_3 = [0.1411, -0.9900, …]$",
+        N_("Invented for the example: no row of the encoding begins like this, as the second number is cos 3."),
+    ),
+    Claim(
+        "positions",
+        "positions",
+        N_("PositionalEncoding keeps its table as self.pe = …"),
+        N_("self.register_buffer('pe', …), as in the other notes"),
+        N_("A plain attribute stays behind when the model moves to a GPU, and is not saved with it."),
+    ),
+    Claim(
+        "embedding",
+        "words",
+        N_("the embedding is multiplied to give it the scale of the positions"),
+        N_("right for rows of variance 1/d_model, not for nn.Embedding's of variance 1"),
+        N_("The worked example “Why the embedding is multiplied” has both lengths."),
+    ),
+    Claim(
+        "head",
+        "attention",
+        N_("softmax gives the identity matrix, because each word is most related to itself"),
+        N_("with the notes' own vectors 到 reads 欢迎: 9.65 against 6.85 for itself"),
+        N_("A long vector has large products with all others. In the model W_Q and W_K decide, not the bare words."),
+    ),
+    Claim(
+        "head",
+        "attention",
+        N_("eight tokens x₁ … x₈ on one slide, seven on the next, and (x₁, …, x₇)ᵀ of shape d × 7"),
+        N_("one number n of tokens; (x₁, …, xₙ) is d × n without the ᵀ"),
+        N_("“I have arrived at Beijing from Xiamen.” has seven words and a full stop: eight tokens."),
+    ),
+    Claim(
+        "head",
+        "heads",
+        N_("axes are transposed so that words and their numbers stand nearer to each other"),
+        N_("(head, word, d_k): a product of matrices works on the last two axes"),
+        N_("It multiplies (n, d_k) with (d_k, n) in each head; whatever stands before is a batch."),
+    ),
+    Claim(
+        "masks",
+        "masks",
+        N_("source_mask = zeros(8, 4, 4), for a batch of 2"),
+        "(2, 1, 1, 4)",
+        N_("After unsqueeze(0) the 8 is taken for the 8 heads: it fits by chance. A mask belongs to a sentence."),
+    ),
+    Claim(
+        "block",
+        "residual",
+        N_("b2 = ones, x.std(), std + ε"),
+        N_("b2 = zeros, divided by d, √(σ² + ε)"),
+        N_("The class differs in all three from the formula and the table beside it, and from torch.nn.LayerNorm."),
+    ),
+    Claim(
+        "block",
+        "decoder",
+        "self_attn = src_attn = MultiHeadedAttention(…)",
+        N_("two objects, as with copy.deepcopy in the next test"),
+        N_(
+            "One object means shared weights: self-attention and cross-attention would learn the same W_Q, W_K, "
+            "W_V, W_O."
+        ),
+    ),
+    Claim(
+        "attention",
+        "cost",
+        N_("a Transformer is not limited by the length of a text"),
+        N_("n² weights, and no positions beyond max_len if they are learned"),
+        N_("Any two words are one step apart, but all n² steps are paid for."),
     ),
 )
 

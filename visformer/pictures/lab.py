@@ -1,4 +1,4 @@
-"""The results of a worked example in the lab, beside the numbers printed in course notes."""
+"""The results of a worked example of the course notes, beside the numbers that they print."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from visformer.errors import N_
+from visformer.errors import N_, translated
 from visformer.formulas import Floats
 from visformer.i18n import Gettext
 from visformer.panel import AXIS_TITLES, Labels, Panel, common_limit, numbered
 from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
+from visformer.pictures.style import Theme
 from visformer.pictures.worked import SLICED, Arrays, Worked, compute, differs
 
 SYMBOL = {
@@ -56,8 +57,30 @@ class LabView:
 
 
 def drawn(view: LabView, results: Arrays, gettext: Gettext) -> list[Panel]:
-    """Draw every result, beside its printed version if there is one; ``gettext`` translates their names."""
-    return [panel for name, values in results.items() for panel in beside(view, name, values, gettext)]
+    """Draw every result that is no curve, beside its printed version if there is one; ``gettext``: of their names."""
+    shown = {name: values for name, values in results.items() if name not in curved(view.example)}
+    return [panel for name, values in shown.items() for panel in beside(view, name, values, gettext)]
+
+
+def curved(example: Worked) -> tuple[str, ...]:
+    """Return the names of the results that are drawn as curves, and of the one that they are drawn over."""
+    return (example.curves.over, *example.curves.results) if example.curves is not None else ()
+
+
+def curves(example: Worked, inputs: Arrays, results: Arrays, *, theme: Theme, gettext: Gettext) -> Any:
+    """Draw the results that are curves: a Plotly figure."""
+    from visformer.pictures.charts.positions import curves_over
+
+    drawn_as = example.curves
+    assert drawn_as is not None
+    return curves_over(
+        {gettext(name): results[name].ravel() for name in drawn_as.results},
+        {**inputs, **results}[drawn_as.over].ravel(),
+        axes=(gettext(drawn_as.over), gettext(drawn_as.axis)),
+        title=gettext(example.title),
+        log=drawn_as.log,
+        theme=theme,
+    )
 
 
 def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -> list[Panel]:
@@ -68,7 +91,7 @@ def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -
     printed, place, title = view.example.printed.get(name), view.example.place(name, view.at), gettext(name)
     marks = None if printed is None else differs(computed, printed)
     values, prints = computed[place], None if printed is None or marks is None else printed[place]
-    rows, columns = _labels(view, name, values.shape)
+    rows, columns = _labels(view, name, values.shape, gettext)
     symbol = SYMBOL.get(name, "")
     limit = common_limit(values, *([] if prints is None else [prints]))
     look: dict[str, Any] = {"rows": rows, "columns": columns, "limit": limit, "digits": 4, "symbol": symbol}
@@ -91,9 +114,9 @@ def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -
     return panels
 
 
-def _labels(view: LabView, name: str, shape: tuple[int, ...]) -> tuple[Labels, Labels]:
+def _labels(view: LabView, name: str, shape: tuple[int, ...], gettext: Gettext) -> tuple[Labels, Labels]:
     axes = [axis for axis in view.example.axes.get(name, ()) if axis not in SLICED] or ["", ""]
-    texts = [view.example.labels(name, view.inputs), ()]
+    texts = [tuple(translated(text, gettext) for text in view.example.labels(name, view.inputs)), ()]
     if view.example.tokens:
         words = view.example.tokens[view.at["sample"]]
         texts = [words if axis in ("token", "query", "key") else () for axis in axes]
@@ -112,10 +135,10 @@ _COUNTED = ("token", "query", "key", "head")
 
 @cache
 def examples() -> dict[str, Worked]:
-    """Return every worked example by name, in menu order; imported on first use, which keeps the list of pages fast."""
-    from visformer.pictures import worked_examples
+    """Return every worked example by name, in order; imported on first use, which keeps the list of pages fast."""
+    from visformer.pictures.course import TOPICS
 
-    return {example.name: example for example in worked_examples.EXAMPLES}
+    return {example.name: example for topic in TOPICS for example in topic.examples}
 
 
 def _count(axis: str) -> Callable[[Setting], int]:
@@ -130,10 +153,12 @@ def _among(axis: str) -> Callable[[Setting], range]:
     return lambda setting: range(_count(axis)(setting))
 
 
-def _drawn(setting: Setting) -> list[Panel] | list[list[Panel]]:
+def _drawn(setting: Setting) -> Any:
     example = examples()[setting["example"]]
     at = {axis: setting[axis] for axis in SLICED}
     results = compute(example, example.inputs)
+    if example.curves is not None:
+        return curves(example, example.inputs, results, theme=setting.source.theme, gettext=setting.gettext)
     shown = drawn(LabView(example, example.inputs, at), results, setting.gettext)
     return [shown] if example.tokens else shown
 
@@ -153,7 +178,7 @@ HEAD = PlaceOption(
     link=lambda setting: f"{setting['example']}_head",
 )
 LAB = Picture(name="lab", formula=True, alone=True, in_handouts=False, options=(EXAMPLE, SAMPLE, HEAD), draw=_drawn)
-PAGE = Page(name="lab", section="understand", order=90, title=N_("The lab"),
-    about=N_("The numbers of the course notes, recomputed; change any of them."),
+PAGE = Page(name="lab", section="understand", order=90, title=N_("Course notes"),
+    about=N_("The course notes by topic: their numbers recomputed, their misprints, and the reasons as experiments."),
     views=(LAB,), has_sentence=False)
 # fmt: on

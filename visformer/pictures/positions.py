@@ -184,11 +184,12 @@ def _turn(setting: Setting) -> dict[str, Any]:
 
 
 def _over_distance(setting: Setting, curves: dict[str, Floats], title: str, mark: int | None = None) -> Any:
-    from visformer.pictures.charts.positions import over_distance
+    from visformer.pictures.charts.positions import curves_over
 
     axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("relative to distance 0"))
     title = setting.gettext(title).format(**setting)
-    return over_distance(curves, axes=axes, title=title, mark=mark, theme=setting.source.theme)
+    distances = np.arange(setting["positions"])
+    return curves_over(curves, distances, axes=axes, title=title, mark=mark, theme=setting.source.theme)
 
 
 def _rotary_score(setting: Setting) -> Any:

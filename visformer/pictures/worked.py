@@ -23,6 +23,23 @@ SLICED = ("sample", "head")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Curves:
+    """Results that are drawn as curves instead of matrices.
+
+    Args:
+        over: name of the column on the horizontal axis, an input or a result.
+        results: names of the results.
+        axis: title of the vertical axis.
+        log: the logarithmic axes, "x", "y" or both.
+    """
+
+    over: str
+    results: tuple[str, ...]
+    axis: str
+    log: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Worked:
     r"""One example.
 
@@ -42,6 +59,7 @@ class Worked:
             :data:`SLICED`, first or in the middle.
         tokens: the tokens of each sample, for axes "token", "query" and "key".
         instead: if the shapes do not fit, the name of the most similar example whose shapes do.
+        curves: the results that are drawn as curves.
     """
 
     name: str
@@ -57,6 +75,7 @@ class Worked:
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tokens: tuple[tuple[str, ...], ...] = ()
     instead: str = ""
+    curves: Curves | None = None
 
     def place(self, name: str, at: Mapping[str, int]) -> tuple[int | slice, ...]:
         """Return the index that reduces an input or result to two axes: ``at`` on each axis in :data:`SLICED`."""

@@ -93,7 +93,7 @@ def _model_chooser() -> None:
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
-        help=_("Every page looks inside this model, except the lab, Atlas and Learning, which have their own numbers."),
+        help=_("Every page looks inside this model, but Course notes, Atlas and Learning: they have their own."),
     )
     with st.container(gap=None):  # feeds take up no room
         component.locator_view()

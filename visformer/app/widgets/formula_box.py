@@ -14,7 +14,7 @@ import streamlit as st
 import visformer
 from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
-from visformer.errors import N_
+from visformer.errors import N_, translated
 from visformer.pictures.claims import Claim, claims_of
 from visformer.pictures.style import SYMBOLS, Theme
 
@@ -97,16 +97,21 @@ def excerpt(file: str, name: str) -> str:
 def _misprints(claims: Sequence[Claim]) -> None:
     """List what course notes print, and what is right."""
     _ = boxes.gettext()
-    printed = _("printed")
-    about = _(
-        "The lab takes its examples from course notes on the Transformer: here is what they print, and what is right."
-    )
+    about = _("What course notes on the Transformer print, and what is right: more on the page “Course notes”.")
     with st.popover(_("Misprints"), type="tertiary", help=about):
         st.caption(about)
-        for claim in claims:
-            right = _("here") if claim.convention else _("right")
-            st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
-            st.caption(_(claim.why))
+        draw_claims(claims)
+
+
+def draw_claims(claims: Sequence[Claim]) -> None:
+    """Draw what is printed, what is right, and why, of each claim."""
+    _ = boxes.gettext()
+    printed = _("printed")
+    for claim in claims:
+        right = _("here") if claim.convention else _("right")
+        texts = [_small(translated(text, _)) for text in (claim.printed, claim.right)]
+        st.markdown(f":gray[{printed}] {texts[0]}  \n:gray[{right}] {texts[1]}")
+        st.caption(_(claim.why))
 
 
 def _small(text: str) -> str:

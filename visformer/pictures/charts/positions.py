@@ -84,42 +84,64 @@ def position_waves(
     return figure
 
 
-def over_distance(
+def curves_over(
     curves: Mapping[str, Floats],
+    x: Floats,
     *,
     axes: tuple[str, str],
     title: str,
-    mark: int | None = None,
+    mark: float | None = None,
+    log: str = "",
     theme: Theme = "light",
 ) -> go.Figure:
-    """Draw curves over the distance of two positions.
+    """Draw curves over a number, such as the distance of two positions.
 
     Args:
-        curves: name to one number for each distance from 0; NaN leaves a gap.
+        curves: name to one number for each of ``x``; NaN leaves a gap.
+        x: the numbers, in ascending order.
         axes: axis titles.
         title: title in a file.
-        mark: distance at which to draw a vertical line.
+        mark: number at which to draw a vertical line.
+        log: the axes on a logarithmic scale: "x", "y" or both.
         theme: "light" or "dark".
     """
     figure = go.Figure()
+    places, heights = (np.log10 if axis in log else np.asarray for axis in "xy")
     for (name, curve), colour in zip(curves.items(), cycle(CURVES[theme])):
         figure.add_scatter(
-            x=np.arange(len(curve)),
-            y=curve,
-            mode="lines",
+            x=places(x),
+            y=heights(curve),
+            mode="lines+markers" if "x" in log else "lines",
             name=literal(name),
             line={"color": colour, "width": 2},
-            hovertemplate="%{x}: %{y:.6f}<extra>" + literal(name) + "</extra>",
+            text=[f"{at:g}: {value:.6g}" for at, value in zip(x, curve, strict=True)],
+            hovertemplate="%{text}<extra>" + literal(name) + "</extra>",
         )
     if mark is not None:
         figure.add_vline(x=mark, line={"color": FAINT[theme], "width": 1, "dash": "dash"})
     table: dict[str, list[Any]] = {
         "curve": [name for name, curve in curves.items() for _ in curve],
-        "distance": [distance for curve in curves.values() for distance in range(len(curve))],
+        axes[0]: [*map(float, x)] * len(curves),
         "value": [None if math.isnan(value) else value for curve in curves.values() for value in curve.tolist()],
     }
     _frame(figure, axes, height=380, meta=metadata(title, table), theme=theme)
+    if "x" in log:
+        figure.update_xaxes(tickvals=places(x), ticktext=[f"{at:g}" for at in x])
+    if "y" in log:
+        powers = _powers(np.concatenate([*map(heights, curves.values())]))
+        figure.update_yaxes(
+            zeroline=False, tickvals=powers, ticktext=[f"10{str(power).translate(_RAISED)}" for power in powers]
+        )
     return figure
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _powers(logarithms: Floats) -> list[int]:
+    """Return the powers of ten among these logarithms, at most eight of them."""
+    low, high = math.floor(np.nanmin(logarithms)), math.ceil(np.nanmax(logarithms))
+    return [*range(low, high + 1, max(1, math.ceil((high - low) / 7)))]
 
 
 def _frame(figure: go.Figure, axes: tuple[str, str], *, height: int, meta: dict[str, Any], theme: Theme) -> None:

@@ -1,0 +1,608 @@
+"""The course notes by topic, in the order of a course: the idea, worked examples, misprints, live pages and classes.
+
+The notes are five texts about "Attention Is All You Need". Their numbers and names stand here, their sentences do not.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from visformer.errors import N_, translated
+from visformer.i18n import Gettext
+from visformer.pictures import worked_examples as worked
+from visformer.pictures.claims import CLAIMS, Claim
+from visformer.pictures.worked import Worked
+
+_WELCOME, _BEIJING = "欢迎来到北京", "I have arrived at Beijing from Xiamen."
+_SAME_WORD, _UNIVERSITY = "我和同学一起听和光同尘", "I went to Northeastern University."
+SENTENCES = (_SAME_WORD, _WELCOME, "欢迎来到上海", "欢迎来中国", _BEIJING)
+"""The notes' sentences, beside the app's first two, which are theirs too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LivePage:
+    """A page that shows a topic on a sentence of the notes.
+
+    Args:
+        page: its name.
+        label: what it shows.
+        choices: name in the address to value.
+    """
+
+    page: str
+    label: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """What a class or function is called.
+
+    Args:
+        notes: in the notes.
+        ours: in visformer.
+        torch: in torch.
+        shapes: of its input and output, with the notes' sizes: 2 sentences of 4 words, d_model 512, 8 heads.
+    """
+
+    notes: str
+    ours: str
+    torch: str
+    shapes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A table that compares two or more things in words; the first column names what is compared."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic of the course.
+
+    Args:
+        name: short name.
+        title: title for readers.
+        idea: the idea in two sentences.
+        examples: its worked examples and experiments, at least one.
+        live: pages that show it live.
+        classes: the names of its classes.
+        tables: comparisons in words.
+    """
+
+    name: str
+    title: str
+    idea: str
+    examples: tuple[Worked, ...]
+    live: tuple[LivePage, ...]
+    classes: tuple[ClassNames, ...] = ()
+    tables: tuple[Comparison, ...] = ()
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The corrected claims of the notes on this topic."""
+        return tuple(claim for claim in CLAIMS if claim.topic == self.name)
+
+
+_YES, _NO = N_("yes"), N_("no")
+
+TOPICS = (
+    Topic(
+        name="why",
+        title=N_("Why attention"),
+        idea=N_(
+            "A recurrent network reads word after word, so that each step waits for the one before, and what it knows "
+            "of the first word has to survive every step to the last. Attention lets every word read every other "
+            "directly and all at the same time; the price is one weight for each pair of words."
+        ),
+        examples=worked.WHY,
+        live=(LivePage(page="", label=N_("The whole model, played word by word"), choices={"text": _BEIJING}),),
+        tables=(
+            Comparison(
+                title=N_("What attention wins, and what it costs"),
+                columns=(N_("property"), N_("why"), N_("seen here")),
+                rows=(
+                    (
+                        N_("computes all words at once"),
+                        N_("no step waits for another: three products of matrices"),
+                        N_("“steps that wait for one another”, above"),
+                    ),
+                    (
+                        N_("reads far words as easily as near ones"),
+                        N_("each pair of words has a score of its own"),
+                        N_("“layers or steps”, above"),
+                    ),
+                    (
+                        N_("depends on context"),
+                        N_("a word's new vector is a sum over the sentence it stands in"),
+                        N_("Attention"),
+                    ),
+                    (
+                        N_("shows its weights"),
+                        N_("they are numbers to look at, though not yet an explanation"),
+                        N_("Effect on the prediction"),
+                    ),
+                    (N_("costs n² in time and memory"), N_("a weight for each pair"), N_("What it costs")),
+                    (
+                        N_("knows no neighbourhood or order by itself"),
+                        N_("without positions a sentence is a bag of words"),
+                        N_("Positions"),
+                    ),
+                    (
+                        N_("overfits small data"),
+                        N_("millions of numbers learn from few sentences"),
+                        N_("Learning"),
+                    ),
+                ),
+            ),
+            Comparison(
+                title=N_("Where it came from, and where it went"),
+                columns=(N_("year"), N_("what"), N_("kind")),
+                rows=(
+                    ("2015", N_("Bahdanau et al.: attention beside a recurrent network"), N_("encoder and decoder")),
+                    ("2017", N_("Vaswani et al.: attention alone, the Transformer"), N_("encoder and decoder")),
+                    ("2018", "GPT", N_("decoder only")),
+                    ("2018", "BERT", N_("encoder only")),
+                    ("2019", N_("GPT-2: 12 layers in its smallest size"), N_("decoder only")),
+                    ("2020", N_("ViT: patches of a picture as words"), N_("encoder only")),
+                ),
+            ),
+        ),
+    ),
+    Topic(
+        name="words",
+        title=N_("Words to vectors"),
+        idea=N_(
+            "Each token has a number, and the embedding is a table with one row of d_model numbers for each of them: "
+            "to embed a sentence is to copy rows. The rows are learned, so that words used alike come to lie near "
+            "each other; the same word has the same row wherever it stands."
+        ),
+        examples=worked.WORDS,
+        live=(
+            LivePage(
+                page="embedding",
+                label=N_("和 twice in one sentence: one row, two inputs"),
+                choices={"text": _SAME_WORD, "embedding_view": "sums"},
+            ),
+            LivePage(page="embedding", label=N_("From letters to tokens"), choices={"text": _SAME_WORD}),
+        ),
+        classes=(
+            ClassNames("Embeddings(512, 1000)", "vf.model.Embedding", "nn.Embedding", "(2, 4) → (2, 4, 512)"),
+            ClassNames(
+                "word_embedding_forward: W[x]", "vf.model.Embedding", "F.embedding", "(N, T), (V, D) → (N, T, D)"
+            ),
+        ),
+        tables=(
+            Comparison(
+                title=N_("Word embedding beside positional encoding"),
+                columns=(N_("question"), N_("word embedding"), N_("positional encoding")),
+                rows=(
+                    (N_("goes in"), N_("a token's number"), N_("a position's number")),
+                    (N_("how"), N_("a row is looked up"), N_("a formula: an outer product, then sine and cosine")),
+                    (N_("is it a look-up?"), _YES, N_("no; a learned encoding is one")),
+                    (N_("has it parameters?"), N_("yes, V × D"), N_("no; a learned one has max_len × D")),
+                    (N_("does training change it?"), _YES, _NO),
+                    (N_("what it knows"), N_("what a word means"), N_("where it stands, nothing else")),
+                    (
+                        N_("what they share"),
+                        N_("a number becomes a vector of d_model numbers"),
+                        N_("the same: so they can be added"),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Topic(
+        name="positions",
+        title=N_("Positions"),
+        idea=N_(
+            "Attention compares every word with every other, whatever their order, so the order has to be written into "
+            "the words: each position adds its own pattern of sines and cosines. Fast waves tell neighbours apart, "
+            "slow "
+            "ones tell the beginning from the end, and no two positions get the same numbers."
+        ),
+        examples=worked.POSITIONS,
+        live=(
+            LivePage(
+                page="positions",
+                label=N_("Positions times frequencies, then sine and cosine"),
+                choices={"positions_view": "rotation", "positions_d": "4"},
+            ),
+            LivePage(
+                page="positions",
+                label=N_("The matrix [max_len, d_model]"),
+                choices={"positions_view": "matrix"},
+            ),
+            LivePage(
+                page="embedding",
+                label=N_("我和同学一起听和光同尘: embedding + position"),
+                choices={"text": _SAME_WORD, "embedding_view": "sums"},
+            ),
+            LivePage(page="positions", label=N_("Learned positions"), choices={"positions_view": "learned"}),
+        ),
+        classes=(
+            ClassNames(
+                "PositionalEncoding(512, 0.1, 60)",
+                "vf.model.Embedding (both in one)",
+                "–",
+                "(2, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames(
+                "LearnedPositionalEncoding",
+                'TransformerConfig(position="learned")',
+                "nn.Embedding",
+                "(N, T, D) → (N, T, D)",
+            ),
+        ),
+        tables=(
+            Comparison(
+                title=N_("Sine and cosine beside learned positions"),
+                columns=(N_("question"), N_("sine and cosine"), N_("learned")),
+                rows=(
+                    (N_("computed"), N_("by a formula, not trained"), N_("looked up in a table that is trained")),
+                    (N_("parameters"), "0", "max_len × d_model"),
+                    (N_("longer sentences than in training"), N_("defined, though unseen"), N_("nothing to look up")),
+                    (N_("used by"), N_("the paper, this translator"), "BERT, GPT, ViT"),
+                    (
+                        N_("how good"),
+                        N_("the paper found both equal; good where data are few"),
+                        N_("can be better with much data"),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Topic(
+        name="attention",
+        title=N_("Attention by hand"),
+        idea=N_(
+            "From each word three vectors are made: a query says what it looks for, a key what it offers, a value what "
+            "it hands over. Queries times keys give scores, softmax makes each row of them weights that sum to 1, and "
+            "the new vector of a word is the sum of all values by these weights."
+        ),
+        examples=worked.ATTENTION,
+        live=(
+            LivePage(
+                page="head",
+                label=N_("欢迎来到北京, step by step through one head"),
+                choices={"text": _WELCOME, "stack": "encoder"},
+            ),
+            LivePage(
+                page="head",
+                label=N_("How x₇ is computed: the seventh word of the slides' sentence"),
+                choices={"text": _BEIJING, "stack": "encoder", "query": "7"},
+            ),
+            LivePage(
+                page="attention",
+                label=N_("What “went” reads"),
+                choices={"text": "", "stack": "encoder", "query": "2"},
+            ),
+        ),
+        classes=(
+            ClassNames(
+                "attention(query, key, value, mask, dropout)",
+                "vf.attention(q, k, v, mask=…)",
+                "F.scaled_dot_product_attention",
+                "(2, 4, 512) → (2, 4, 512), (2, 4, 4)",
+            ),
+        ),
+    ),
+    Topic(
+        name="masks",
+        title=N_("Masks"),
+        idea=N_(
+            "In training the decoder is given the whole translation at once, so each position has to be kept from "
+            "seeing the words that it is to predict: the causal mask is a lower triangle. A padding mask hides the "
+            "filler behind shorter sentences of a batch; here True always means “may attend”."
+        ),
+        examples=worked.MASKS,
+        live=(
+            LivePage(
+                page="masks",
+                label=N_("欢迎来中国, one word more at each step"),
+                choices={"text": "Welcome to China.", "target": "欢迎来中国", "masks_view": "steps"},
+            ),
+            LivePage(
+                page="learning",
+                label=N_("Trained with the mask and without it, side by side"),
+                choices={"learning_beside": "no-mask"},
+            ),
+        ),
+        classes=(
+            ClassNames(
+                "mask == 0 → masked_fill(−1e9)",
+                "vf.formulas.causal_mask(n)",
+                "nn.Transformer.generate_square_subsequent_mask",
+                "(n, n)",
+            ),
+        ),
+    ),
+    Topic(
+        name="heads",
+        title=N_("Many heads"),
+        idea=N_(
+            "One pattern of attention can follow only one relation at a time, so d_model is cut into heads of d_k "
+            "numbers that attend independently and in parallel. Their outputs are laid end to end, and W_O mixes them "
+            "into one vector for each word."
+        ),
+        examples=worked.HEADS,
+        live=(
+            LivePage(
+                page="head",
+                label=N_("All heads of a layer, laid end to end, times W_O"),
+                choices={"text": _WELCOME, "stack": "encoder", "head_view": "joined"},
+            ),
+            LivePage(page="heads", label=N_("What single heads do"), choices={}),
+        ),
+        classes=(
+            ClassNames(
+                "MultiHeadedAttention(8, 512, 0.1)",
+                "vf.model.MultiHeadAttention(512, 8)",
+                "nn.MultiheadAttention(512, 8)",
+                "(2, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames(".attn", "vf.Trace.from_attention", "need_weights=True", "(2, 8, 4, 4)"),
+            ClassNames("clones(module, N)", "nn.ModuleList", "copy.deepcopy", "–"),
+        ),
+        tables=(
+            Comparison(
+                title=N_("What several heads are good for"),
+                columns=(N_("claim"), N_("holds because"), N_("with care")),
+                rows=(
+                    (
+                        N_("different relations"),
+                        N_("each head has its own W_Q, W_K, W_V"),
+                        N_("some heads turn out nearly useless"),
+                    ),
+                    (
+                        N_("parallel"),
+                        N_("all heads are one product of matrices"),
+                        N_("as fast as one head of full width"),
+                    ),
+                    (N_("far words"), N_("any two words are one step apart"), N_("true of one head already")),
+                    (
+                        N_("more general"),
+                        N_("several views of the sentence are combined"),
+                        N_("no proof: the paper measured 8 as best"),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Topic(
+        name="feed-forward",
+        title=N_("Feed-forward"),
+        idea=N_(
+            "After the words have talked to each other, each one is worked on alone: two linear layers with a ReLU "
+            "between them, the same for every position. The inner layer is wider, so that each of its d_ff units can "
+            "respond to one feature and write something back."
+        ),
+        examples=worked.FEED_FORWARD,
+        live=(
+            LivePage(
+                page="block",
+                label=N_("Inside the feed-forward network"),
+                choices={"text": _WELCOME, "block_view": "inside"},
+            ),
+        ),
+        classes=(
+            ClassNames(
+                "PositionwiseFeedForward(512, 1024)",
+                "vf.model.FeedForward(512, 1024)",
+                "nn.TransformerEncoderLayer: linear1, linear2",
+                "(2, 4, 512) → (2, 4, 1024) → (2, 4, 512)",
+            ),
+        ),
+    ),
+    Topic(
+        name="residual",
+        title=N_("Residual sums and normalisation"),
+        idea=N_(
+            "Around each sublayer its input is added to its output: nothing known is lost, and in training the "
+            "gradient "
+            "has a straight way down to the first layer. LayerNorm then brings each word's numbers to mean 0 and "
+            "variance 1, whatever the other words and sentences of the batch are."
+        ),
+        examples=worked.RESIDUAL,
+        live=(
+            LivePage(
+                page="block",
+                label=N_("x, what the sublayer adds, and their norm"),
+                choices={"text": _UNIVERSITY, "block_view": "added"},
+            ),
+        ),
+        classes=(
+            ClassNames("LayerNorm(512)", "torch's", "nn.LayerNorm(512)", "(2, 4, 512) → (2, 4, 512)"),
+            ClassNames(
+                "SublayerConnection(512)",
+                "inside vf.model.EncoderLayer",
+                "inside nn.TransformerEncoderLayer",
+                "(2, 4, 512) → (2, 4, 512)",
+            ),
+        ),
+        tables=(
+            Comparison(
+                title=N_("LayerNorm beside BatchNorm"),
+                columns=(N_("question"), "LayerNorm", "BatchNorm"),
+                rows=(
+                    (N_("averages over"), N_("the numbers of one word"), N_("one feature, over the batch")),
+                    (N_("depends on the batch"), _NO, _YES),
+                    (N_("sentences of different length"), N_("no matter"), N_("padding changes the mean")),
+                    (N_("a batch of one"), N_("as always"), N_("no sensible variance in training")),
+                    (N_("at test time"), N_("the same computation"), N_("averages kept from training")),
+                    (N_("used in"), "Transformer, BERT, GPT", "ResNet, VGG"),
+                    (N_("cost"), N_("a mean and a variance for each word"), N_("for each feature; none at test time")),
+                ),
+            ),
+            Comparison(
+                title=N_("The parts of a block"),
+                columns=(N_("part"), N_("do tokens talk?"), N_("parallel over tokens?"), N_("parameters?")),
+                rows=(
+                    (N_("attention"), N_("yes, only here"), _YES, _YES),
+                    (N_("feed-forward"), N_("no, token by token"), _YES, _YES),
+                    ("LayerNorm", N_("no, token by token"), _YES, N_("yes, γ and β")),
+                    (N_("residual sum"), _NO, _YES, _NO),
+                ),
+            ),
+        ),
+    ),
+    Topic(
+        name="encoder",
+        title=N_("Encoder"),
+        idea=N_(
+            "A layer is self-attention and a feed-forward network, each with its residual sum and norm; the encoder is "
+            "N of them, one on top of the other. It keeps one vector for each source word, of the same width in every "
+            "layer, and the last layer's are the memory."
+        ),
+        examples=worked.ENCODER,
+        live=(
+            LivePage(page="", label=N_("Into a layer of the encoder"), choices={"zoom": "encoder.1"}),
+            LivePage(
+                page="block", label=N_("How the vectors change from layer to layer"), choices={"stack": "encoder"}
+            ),
+        ),
+        classes=(
+            ClassNames(
+                "EncoderLayer(512, mha, ff, 0.1)",
+                "vf.model.EncoderLayer(config)",
+                "nn.TransformerEncoderLayer",
+                "(2, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames(
+                "Encoder(layer, 3)", "vf.model.Encoder(config)", "nn.TransformerEncoder", "(2, 4, 512) → (2, 4, 512)"
+            ),
+        ),
+    ),
+    Topic(
+        name="decoder",
+        title=N_("Decoder"),
+        idea=N_(
+            "The decoder has a third sublayer between the two: cross-attention, whose queries come from the words "
+            "written so far and whose keys and values are computed from the memory. Its self-attention is masked, so "
+            "that each position knows only what stands before it."
+        ),
+        examples=worked.DECODER,
+        live=(
+            LivePage(page="", label=N_("Into a layer of the decoder"), choices={"zoom": "decoder.1"}),
+            LivePage(
+                page="head",
+                label=N_("Cross-attention: 我去东北大学 reads the English words"),
+                choices={"stack": "cross"},
+            ),
+        ),
+        classes=(
+            ClassNames(
+                "DecoderLayer(512, self_attn, src_attn, ff, 0.1)",
+                "vf.model.DecoderLayer(config)",
+                "nn.TransformerDecoderLayer",
+                "(2, 4, 512), (2, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames(
+                "Decoder(layer, 3)",
+                "vf.model.Decoder(config)",
+                "nn.TransformerDecoder",
+                "(2, 4, 512), (2, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames("EncoderDecoder", "vf.Transformer(config)", "nn.Transformer", "(2, 4), (2, 4) → (2, 4, 1000)"),
+        ),
+    ),
+    Topic(
+        name="output",
+        title=N_("Output"),
+        idea=N_(
+            "A linear layer turns the last vector of a position into one score for each word of the vocabulary, and "
+            "softmax turns the scores into probabilities. The paper uses the embedding's own table for it, so that a "
+            "word scores high whose row points where the vector points."
+        ),
+        examples=worked.OUTPUT,
+        live=(
+            LivePage(page="decoding", label=N_("From the vector to the next word, step by step"), choices={"text": ""}),
+        ),
+        classes=(
+            ClassNames(
+                "Generator: Linear + log_softmax",
+                "vf.model.Output(512, 1000)",
+                "nn.Linear",
+                "(2, 4, 512) → (2, 4, 1000)",
+            ),
+        ),
+    ),
+    Topic(
+        name="training",
+        title=N_("Training and decoding"),
+        idea=N_(
+            "In training the right translation is known: the decoder is given it shifted by one word and learns to "
+            "make "
+            "each next word more probable, at all positions in one pass. In use nothing is known, so it writes one "
+            "word "
+            "at a time and is given its own words again."
+        ),
+        examples=worked.TRAINING,
+        live=(
+            LivePage(page="learning", label=N_("Train a small Transformer and watch it"), choices={}),
+            LivePage(page="decoding", label=N_("Word by word: greedy, sampled, beams"), choices={"text": ""}),
+        ),
+    ),
+    Topic(
+        name="cost",
+        title=N_("What it costs"),
+        idea=N_(
+            "Every word reads every other, so that n words need n² scores and weights in each head of each layer: "
+            "twice "
+            "the text, four times the memory. For sentences that is little beside the other layers; for a book it is "
+            "the wall that long-context models work around, so length is limited after all."
+        ),
+        examples=worked.COST,
+        live=(LivePage(page="attention", label=N_("All n² weights of a sentence"), choices={"text": _BEIJING}),),
+    ),
+)
+"""The topics, in order."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place on the page that a search found: an example of a topic."""
+
+    topic: Topic
+    example: Worked
+    text: str  # with the first of the words
+
+
+def search(words: str, gettext: Gettext) -> list[Found]:
+    """Return the examples whose texts have all these words, in any case: those whose titles have them first.
+
+    It looks through titles, ideas, names of classes, misprints, tables, remarks and printed numbers, in the visitor's
+    language and in English. What belongs to a topic counts for its first example.
+    """
+    wanted = words.casefold().split()
+    found: list[tuple[int, Found]] = []
+    for topic in TOPICS if wanted else ():
+        for example in topic.examples:
+            texts = [*_texts(topic, example, gettext)]
+            hits = [next((rank for rank, text in enumerate(texts) if word in text.casefold()), None) for word in wanted]
+            ranks = [rank for rank in hits if rank is not None]
+            if len(ranks) == len(wanted):
+                found.append((max(ranks), Found(topic, example, texts[ranks[0]])))
+    return [place for _, place in sorted(found, key=lambda each: each[0])]
+
+
+def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[str]:
+    """Yield every text that stands for an example, each in the visitor's language and in English, the titles first."""
+    texts: list[tuple[str, ...]] = [(example.title,), (topic.title,)]
+    if example is topic.examples[0]:
+        texts += [(names.notes, names.ours, names.torch, names.shapes) for names in topic.classes]
+        texts += [(topic.idea,), *((live.label,) for live in topic.live)]
+        texts += [(claim.printed, claim.right, claim.why) for claim in topic.claims]
+        texts += [(table.title, *row) for table in topic.tables for row in (table.columns, *table.rows)]
+    texts += [(name, remark) for name, remark in example.remarks.items()]
+    for name, printed in example.printed.items():
+        texts.append((name, *(f"{value:.15g}" for value in printed[np.isfinite(printed)].flat)))
+    texts.append((*example.inputs, *(name for _, name in example.code)))
+    for parts in texts:
+        yield " · ".join(translated(part, gettext) for part in parts)
+        yield " · ".join(parts)
