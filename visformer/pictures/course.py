@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visformer.errors import N_, translated
+from visformer.errors import N_, Message, translated
 from visformer.i18n import Gettext
 from visformer.pictures import worked_examples as worked
 from visformer.pictures.claims import CLAIMS, Claim
@@ -599,10 +599,11 @@ def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[str]:
         texts += [(topic.idea,), *((live.label,) for live in topic.live)]
         texts += [(claim.printed, claim.right, claim.why) for claim in topic.claims]
         texts += [(table.title, *row) for table in topic.tables for row in (table.columns, *table.rows)]
-    texts += [(name, remark) for name, remark in example.remarks.items()]
+    texts += [(Message(name), remark) for name, remark in example.remarks.items()]
     for name, printed in example.printed.items():
-        texts.append((name, *(f"{value:.15g}" for value in printed[np.isfinite(printed)].flat)))
-    texts.append((*example.inputs, *(name for _, name in example.code)))
+        texts.append((Message(name), *(f"{value:.15g}" for value in printed[np.isfinite(printed)].flat)))
+    texts += [rows for rows in example.rows.values() if isinstance(rows, tuple)]
+    texts.append((*map(Message, example.inputs), *(name for _, name in example.code)))
     for parts in texts:
         yield " · ".join(translated(part, gettext) for part in parts)
         yield " · ".join(parts)

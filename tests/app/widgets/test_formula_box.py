@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -39,7 +40,7 @@ def test_every_symbol_has_its_colour_and_every_formula_its_source_code():
         for tex, theme in product(formulas, ("light", "dark")):
             drawn = coloured(tex, theme)
             assert r"\sym" not in drawn, (name, theme)
-            assert drawn.count(r"\textcolor") == tex.count(r"\sym") > 0, (name, theme)
+            assert drawn.count(r"\textcolor") == tex.count(r"\sym"), (name, theme)
             assert drawn.count("{") == drawn.count("}"), (name, theme)
         assert code, name
         for file, function in code:
@@ -47,7 +48,7 @@ def test_every_symbol_has_its_colour_and_every_formula_its_source_code():
 
 
 def test_every_worked_example_names_a_section_of_the_paper():
-    assert all(example.section.startswith("3.") for example in examples().values())
+    assert all(re.fullmatch(r"3\.[1-5](\.[1-3])?|4|5\.4", example.section) for example in examples().values())
 
 
 def test_the_symbols_of_the_lab_belong_to_results_or_inputs_and_have_colours():

@@ -1,0 +1,91 @@
+"""The page of the course notes: every topic, its live pages, the search, and the names of classes."""
+
+import re
+
+import pytest
+
+import visformer
+from tests.app.pages.seen import open_link
+from tests.app.support import button, ignored, texts, unescaped
+from visformer import model
+from visformer.i18n import translations
+from visformer.pictures.claims import CLAIMS
+from visformer.pictures.course import TOPICS, search
+from visformer.pictures.registry.picture import pages
+
+LIVE = [(topic.name, live) for topic in TOPICS for live in topic.live]
+
+
+def test_every_topic_is_opened_by_its_name_and_has_an_idea_and_its_examples(new_app):
+    app = new_app(page="understand/lab")
+    for topic in TOPICS:
+        app.get("button_group")[0].set_value(topic.name).run()
+        assert not app.exception
+        assert app.header[0].value == topic.title
+        assert topic.idea in [unescaped(each.value) for each in app.markdown]
+        assert app.session_state["lab_example"] == topic.examples[0].name
+        assert topic.idea.count(". ") == 1, "two sentences"
+
+
+@pytest.mark.parametrize(("name", "live"), LIVE, ids=[f"{name}-{i}" for i, (name, _) in enumerate(LIVE)])
+def test_a_live_page_opens_in_the_state_that_its_link_names(name, live):
+    link = "&".join(f"{key}={value}" for key, value in live.choices.items() if value)
+    app = open_link(f"/{live.page}?v=2&{link}", locale="en-US")
+    assert not app.exception
+    assert ignored(app) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        ("540.49", "softmax"),
+        ("−0.1455", "sinusoid"),
+        ("MultiHeadedAttention", "split"),
+        ("self_attn = src_attn", "cross"),
+        ("b2 ones", "norms"),
+        ("batchnorm padding", "two-norms"),
+        ("光同尘", "look-up"),
+        ("GPT-2", "paths"),
+        ("triangle", "triangles"),
+        ("gradient", "gradients"),
+        ("外积", "outer"),
+        ("梯度", "gradients"),
+        ("下三角", "triangles"),
+        ("困惑度", "loss"),
+    ],
+)
+def test_a_search_finds_an_item_of_the_notes_in_both_languages(words, example):
+    assert example in [found.example.name for found in search(words, translations("zh").gettext)]
+
+
+def test_what_a_search_finds_is_opened_and_what_it_does_not_find_is_said(new_app):
+    app = new_app(page="understand/lab")
+    app.text_input(key="lab_search").set_value("540.49").run()
+    button(app, "Attention by hand › Softmax of a 4 × 4 score matrix").click().run()
+    assert app.session_state["lab_example"] == "softmax"
+    assert app.text_input(key="lab_search").value == ""
+    app.text_input(key="lab_search").set_value("xyzzy <b>").run()
+    assert texts(app, "Nothing in the notes has “xyzzy <b>”.")
+
+
+def test_every_claim_has_a_topic_and_a_page():
+    assert {claim.topic for claim in CLAIMS} <= {topic.name for topic in TOPICS}
+    assert {claim.page for claim in CLAIMS} <= {*pages()}
+
+
+def test_the_names_of_classes_are_ours_and_stand_in_the_docstring_too():
+    said = model.__doc__ or ""
+    for names in (names for topic in TOPICS for names in topic.classes):
+        for found in re.findall(r"vf\.([\w.]+)", names.ours):
+            value = visformer
+            for part in found.split("."):
+                value = getattr(value, part)
+    for name in (
+        "MultiHeadedAttention",
+        "PositionwiseFeedForward",
+        "SublayerConnection",
+        "EncoderDecoder",
+        "Generator",
+    ):
+        assert name in said
+        assert any(name in names.notes for topic in TOPICS for names in topic.classes)
