@@ -1,8 +1,8 @@
 """The errors that callers and visitors may see. Each holds an English message id and its parameters.
 
 The id is a gettext message id (a ``str.format`` template), so that pages can show the error in the visitor's language:
-``error.localized(translations.gettext)``. ``str(error)``, which shells, notebooks, the command line and logs show, is in
-the language of the environment (``i18n.preferred``); ``error.args[0]`` is always in English.
+``error.localized(translations.gettext)``. ``str(error)``, which shells, notebooks, the command line and logs show, is
+in the language of the environment (``i18n.preferred``); ``error.args[0]`` is always in English.
 """
 
 from collections.abc import Callable
