@@ -28,9 +28,13 @@ def test_a_value_that_is_a_message_is_translated_too():
 
 
 def in_chinese(*command):
-    environment = {name: value for name, value in os.environ.items() if name != "LANGUAGE" and not name.startswith("LC_")}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "LANGUAGE" and not name.startswith("LC_")
+    }
     environment |= {"LANG": "zh_CN.UTF-8", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 1, done.stderr
     return done.stderr.splitlines()[-1]
 
