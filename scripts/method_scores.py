@@ -29,6 +29,22 @@ PAGES = (DOCS / "analysis.md", DOCS / "analysis.zh-CN.md")
 DIRECTIONS = ("zh", "en")
 KEYS = ["method", "choice", "row"]
 DIGITS = 4
+CHINESE = {
+    "method": "方法",
+    "choice": "选择",
+    "row": "行",
+    "curve": "曲线",
+    "by hand": "手工对齐",
+    "grammar": "语法句",
+    "to zh": "译成中文",
+    "to en": "译成英文",
+    "head": "头",
+    "layer": "层",
+    "prediction": "预测",
+    "input": "输入",
+    "deletion": "删除",
+    "insertion": "插入",
+}
 
 
 def gold() -> dict[str, list[vf.analysis.Aligned]]:
@@ -87,6 +103,15 @@ def tables() -> dict[str, str]:
     return {"alignment": table(aligned, KEYS, "error"), "curves": table(curves, ["curve", "method"], "height")}
 
 
+def chinese(text: str) -> str:
+    """Return a table with its words, but not the names of the methods, in Chinese."""
+    return re.sub(
+        r"(?<=\| )[^|\n]+",
+        lambda cell: "，".join(CHINESE.get(one, one) for one in cell[0][:-1].split(", ")) + " ",
+        text,
+    )
+
+
 def main() -> None:
     """Measure, unless only the tables are wanted, and write the tables into both pages."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,8 +121,8 @@ def main() -> None:
         SCORES.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for name, text in tables().items():
         marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        for page in PAGES:
-            page.write_text(marks.sub(rf"\g<1>{text}\g<2>", page.read_text("utf-8")), "utf-8")
+        for page, said in zip(PAGES, (text, chinese(text)), strict=True):
+            page.write_text(marks.sub(rf"\g<1>{said}\g<2>", page.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

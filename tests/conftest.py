@@ -16,6 +16,7 @@ OWN_SETTINGS = ("VISFORMER_", "STREAMLIT_", "HF_", "XDG_", "JUPYTER_", "IPYTHON"
 for name in [name for name in os.environ if name.startswith(OWN_SETTINGS) or name.lower().endswith("_proxy")]:
     del os.environ[name]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start many processes, which would all compile the sources
+os.environ["LANGUAGE"] = "en"  # of errors, as these tests read them
 os.environ["HOME"] = str(HOME)  # before anything reads it; programs started by tests get it, too
 for name in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ[name] = os.environ[name.upper()] = NO_NETWORK

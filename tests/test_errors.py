@@ -1,7 +1,10 @@
 """Errors: messages with values in them, translated."""
 
+import os
 import pickle
 import re
+import subprocess
+import sys
 
 import pytest
 from babel.messages.pofile import read_po
@@ -22,6 +25,32 @@ def test_a_value_that_is_a_message_is_translated_too():
     error = VisformerError(N_("No {name}: {reason}."), name="missing", reason=N_("missing"))
     words = {"No {name}: {reason}.": "没有 {name}：{reason}。", "missing": "缺失"}
     assert error.localized(words.__getitem__) == "没有 missing：缺失。"
+
+
+def in_chinese(*command):
+    environment = {
+        name: value for name, value in os.environ.items() if name != "LANGUAGE" and not name.startswith("LC_")
+    }
+    environment |= {"LANG": "zh_CN.UTF-8", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 1, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_traceback_and_the_command_line_speak_the_language_of_the_environment(monkeypatch):
+    with pytest.raises(VisformerError) as refused:
+        vf.causal_mask(-1)
+    said = refused.value.localized(translations("zh").gettext)
+    assert said == "n=-1 必须是不小于 0 的整数。"
+    assert in_chinese("-c", "import visformer as vf; vf.causal_mask(-1)") == f"visformer.errors.ConfigError: {said}"
+    assert in_chinese("-m", "visformer", "trace", " ") == "Error: 没有文本：请输入一句英文或中文。"
+    monkeypatch.setenv("LANGUAGE", "zh")
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    assert str(refused.value) == said != refused.value.args[0]
+    assert refused.value.localized(translations("en").gettext) == refused.value.args[0]
 
 
 def test_a_value_may_contain_braces_and_survives_pickling():

@@ -52,6 +52,26 @@ def test_a_locale_gets_the_closest_language(locale, language):
     assert i18n.closest(locale) == language
 
 
+@pytest.mark.parametrize(
+    ("environ", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "zh_TW.Big5"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en"),
+        ({"LANG": "C.UTF-8", "LANGUAGE": "zh_CN:zh"}, "en"),
+        ({"LANGUAGE": "zh"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LANGUAGE": "en"}, "en"),
+        ({"LANG": "de_DE@euro", "LANGUAGE": "de:zh_CN:en"}, "zh"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+    ],
+)
+def test_the_environment_has_a_language(environ, language):
+    assert i18n.preferred(environ) == language
+
+
 def test_another_language_is_one_more_file(tmp_path, monkeypatch):
     monkeypatch.setattr(i18n, "LOCALES", tmp_path)
     assert i18n.languages() == {"en": "EN"}

@@ -1,13 +1,16 @@
 """The errors that callers and visitors may see. Each holds an English message id and its parameters.
 
 The id is a gettext message id (a ``str.format`` template), so that pages can show the error in the visitor's language:
-``error.localized(translations.gettext)``.
+``error.localized(translations.gettext)``. ``str(error)``, which shells, notebooks, the command line and logs show, is
+in the language of the environment (``i18n.preferred``); ``error.args[0]`` is always in English.
 """
 
 from collections.abc import Callable
 from functools import partial
 from string import Formatter
 from typing import Any
+
+from visformer import i18n
 
 
 class Message(str):
@@ -93,7 +96,8 @@ class VisformerError(ValueError):
         return partial(type(self), self.message_id, **self.params), ()
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        language = i18n.preferred()
+        return str(self.args[0]) if language == i18n.ENGLISH else self.localized(i18n.translations(language).gettext)
 
 
 class ArgumentError(VisformerError, TypeError):

@@ -151,7 +151,7 @@ def test_no_visible_or_spoken_text_is_hard_coded(app_folder, chromium, model_nam
 
 def test_switching_the_language_keeps_page_sentence_view_and_scroll_position(open_app):
     page = open_app(query="attention?lang=zh&text=" + SENTENCE, width=1280, height=720)
-    go_to(page, "逐个子层看一个块")
+    go_to(page, "Transformer 块")
     page.get_by_test_id("stMain").get_by_text("相似度", exact=True).click()
     page.locator("canvas[data-panel=cosine0]").wait_for()
     settle(page)

@@ -9,6 +9,7 @@ visitors in several languages at once.
 
 import gettext
 import io
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -93,6 +94,20 @@ def spoken(locale: str) -> str | None:
 def closest(locale: str | None) -> str:
     """Return the language for a browser's locale; English if it is not supported."""
     return spoken(locale or "") or ENGLISH
+
+
+def preferred(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the language of the environment, as gettext reads it: LANGUAGE, then LC_ALL, LC_MESSAGES or LANG.
+
+    Args:
+        environ: environment variables.
+
+    Returns:
+        The first of these languages that is supported, English if none is or if the locale is C.
+    """
+    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
+    tags = [re.split("[.@]", each)[0] for each in (*environ.get("LANGUAGE", "").split(":"), locale)]
+    return ENGLISH if tags[-1] in ("C", "POSIX") else next(filter(None, map(spoken, tags)), ENGLISH)
 
 
 def paragraph(*sentences: str) -> str:

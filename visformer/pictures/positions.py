@@ -302,7 +302,9 @@ LEARNED = Picture(
 D_K = Number(
     name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
 )
-HEADS = Number(name="n_heads", link="heads", label=N_("Heads"), help="How many.", default=4, least=1, most=16, valid=1)
+HEADS = Number(
+    name="n_heads", link="heads", label=N_("Heads: n_heads"), help="How many.", default=4, least=1, most=16, valid=1,
+)
 FEW = replace(N, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,

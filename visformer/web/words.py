@@ -42,7 +42,7 @@ _TEXT = {
     "view_arcs_about": N_("A line leads from each word to what it reads. Shift-click adds heads."),
     "view_layer": N_("One layer"),
     "view_layer_about": N_("All heads of this layer side by side. Click one to enlarge it."),
-    "combine": N_("Heads"),
+    "combine": N_("Head"),
     "combine_one": N_("this one"),
     "combine_mean": N_("average"),
     "combine_max": N_("maximum"),

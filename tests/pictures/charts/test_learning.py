@@ -77,7 +77,7 @@ def test_the_bundled_histories_have_their_panels_and_marks_in_both_languages_and
         for theme, lang in (("light", "en"), ("dark", "zh"))
     )
     assert axes_of(history_curves("en-zh", en)) == ["Loss, nats", "BLEU and AER, %", "Score of the best head"]
-    assert axes_of(history_curves("mini-gpt", zh)) == ["损失（奈特）", "最好的头的分数"]
+    assert axes_of(history_curves("mini-gpt", zh)) == ["损失（nat）", "最好的头的分数"]
     (marks,) = [trace for trace in history_curves("mini-gpt", en).data if trace.mode == "markers+text"]
     assert {words for words in marks.text if words} == {"L3 H5, step 1,982", "L1 H3, step 1,982"}
     told = history_curves("en-zh", en).layout.meta["table"]

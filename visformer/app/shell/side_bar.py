@@ -202,7 +202,7 @@ def _untrained_sliders() -> None:
             _size_slider("d_ff", _INNER_WIDTHS, label=_("Inner width: d_ff"))
         with right:
             heads = [n for n in range(1, UNTRAINED["n_heads"][1] + 1) if shown.d_model % n == 0]
-            _size_slider("n_heads", heads, label=_("Heads"))
+            _size_slider("n_heads", heads, label=_("Heads: n_heads"))
             _size_slider("n_decoder_layers", label=_("Decoder layers"))
             st.number_input(_("Random seed"), *UNTRAINED["seed"], key=_size_slot("seed").key, on_change=_take_sizes)
         _size_choice("norm", _NORMS, label=_("Layer normalisation"))
