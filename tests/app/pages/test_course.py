@@ -16,15 +16,15 @@ from visformer.pictures.registry.picture import pages
 LIVE = [(topic.name, live) for topic in TOPICS for live in topic.live]
 
 
-def test_every_topic_is_opened_by_its_name_and_has_an_idea_and_its_examples(new_app):
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_a_topic_is_opened_by_its_name_and_has_an_idea_and_its_examples(new_app, topic):
     app = new_app(page="understand/lab")
-    for topic in TOPICS:
-        next(each for each in app.get("button_group") if each.key == "lab_topic").set_value(topic.name).run()
-        assert not app.exception
-        assert app.header[0].value == topic.title
-        assert topic.idea in [unescaped(each.value) for each in app.markdown]
-        assert app.session_state["lab_example"] == topic.examples[0].name
-        assert topic.idea.count(". ") == 1, "two sentences"
+    next(each for each in app.get("button_group") if each.key == "lab_topic").set_value(topic.name).run()
+    assert not app.exception
+    assert app.header[0].value == topic.title
+    assert topic.idea in [unescaped(each.value) for each in app.markdown]
+    assert app.session_state["lab_example"] == topic.examples[0].name
+    assert topic.idea.count(". ") == 1, "two sentences"
 
 
 @pytest.mark.parametrize(("name", "live"), LIVE, ids=[f"{name}-{i}" for i, (name, _) in enumerate(LIVE)])
