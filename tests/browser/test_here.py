@@ -28,7 +28,7 @@ def test_it_follows_the_head_that_is_chosen(open_app):
     expect(page.get_by_role("navigation", name=about)).to_be_visible()
     go_to(page, "Embedding + position")
     expect(page.locator(LIT)).to_have_count(2)
-    go_to(page, "The lab")
+    go_to(page, "Course notes")
     expect(page.locator(LIT)).to_have_count(0)
 
 

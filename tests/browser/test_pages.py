@@ -181,7 +181,9 @@ def test_a_click_on_a_cell_changes_the_mask_and_one_on_a_label_its_whole_row(pag
 
 
 def test_a_number_typed_into_a_box_of_the_lab_is_computed_with(page):
-    go_to(page, "The lab")
+    go_to(page, "Course notes")
+    page.get_by_text("3 Positions", exact=True).click()
+    page.get_by_text("Sinusoidal encoding, d = 4: ten positions", exact=True).wait_for()
     wait_for_panels(page)
     page.get_by_role("spinbutton", name="base").fill("100")
     page.keyboard.press("Enter")
@@ -192,8 +194,9 @@ def test_a_number_typed_into_a_box_of_the_lab_is_computed_with(page):
 
 @pytest.mark.full
 def test_clearing_a_column_in_the_lab_removes_it(page):
-    go_to(page, "The lab")
-    page.get_by_label("Worked example", exact=True).click()
+    go_to(page, "Course notes")
+    page.get_by_text("4 Attention by hand", exact=True).click()
+    page.get_by_label("Worked example or experiment", exact=True).click()
     page.get_by_role("option", name="A product that does not exist", exact=True).click()
     page.get_by_text("3 is not 2").wait_for()
     q = page.get_by_test_id("stDataFrame").first

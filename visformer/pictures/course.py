@@ -16,8 +16,6 @@ from visformer.pictures.worked import Worked
 
 _WELCOME, _BEIJING = "欢迎来到北京", "I have arrived at Beijing from Xiamen."
 _SAME_WORD, _UNIVERSITY = "我和同学一起听和光同尘", "I went to Northeastern University."
-SENTENCES = (_SAME_WORD, _WELCOME, "欢迎来到上海", "欢迎来中国", _BEIJING)
-"""The notes' sentences, beside the app's first two, which are theirs too."""
 
 
 @dataclass(frozen=True, kw_only=True)

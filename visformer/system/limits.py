@@ -303,7 +303,7 @@ CHOICE_CHARACTERS = limit(
 )
 SENT_BYTES = limit(
     500_000, "bytes", N_("Size of a message that a browser sends"),
-    N_("every table of the lab filled to the last cell; each connection can make the server keep this much"),
+    N_("every table of a worked example filled to the last cell; each connection can make the server keep this much"),
 )
 SENT_RATE = limit(
     100_000, "bytes", N_("Bytes a second that a browser sends"),

@@ -32,7 +32,7 @@ from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
-from visformer.app.session.examples import EXAMPLES, NAMING, TESTED
+from visformer.app.session.examples import EXAMPLES, NAMING, OFFERED, TESTED
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls
 from visformer.pictures.registry.picture import pages
@@ -348,7 +348,7 @@ def test_megabytes_of_text_are_not_kept(new_app):
 
 def test_every_example_is_entered_and_drawn(new_app):
     app = new_app()
-    for example in reversed(EXAMPLES):  # ending with the default
+    for example in reversed(OFFERED):  # ending with the default
         app.selectbox(key=boxes.EXAMPLE).select(example).run()
         assert not app.exception
         assert app.text_input(key=boxes.SOURCE).value == example

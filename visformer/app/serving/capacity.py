@@ -1,6 +1,6 @@
 """The limits on the number of visitors, and of pages that are drawn at a time.
 
-What a page computes besides the model's passes (pictures, tables, the lab) is computed where it is drawn.
+What a page computes besides the model's passes (pictures, tables, worked examples) is computed where it is drawn.
 """
 
 import threading

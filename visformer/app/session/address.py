@@ -9,7 +9,7 @@ from visformer import i18n
 from visformer.app.serving.models import named, offered
 from visformer.app.session import boxes, selection, slots, url_state
 from visformer.app.session import run as runs
-from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import EXAMPLES, OFFERED
 from visformer.app.session.page import (
     LESSON,
     LESSON_IS_PLAIN,
@@ -135,7 +135,7 @@ def _take_over(values: Mapping[str, str]) -> None:
         boxes.forget_target()
     elif boxes.TARGET in values:
         boxes.TARGET_BOX.set(values[boxes.TARGET])
-    if values.get(boxes.EXAMPLE) in EXAMPLES:
+    if values.get(boxes.EXAMPLE) in OFFERED:
         boxes.EXAMPLE_BOX.set(values[boxes.EXAMPLE])
         boxes.take_example()
     for lang, name in i18n.languages().items():

@@ -2,7 +2,7 @@
 
 from visformer import i18n
 from visformer.app.session import url_state
-from visformer.app.session.examples import EXAMPLES
+from visformer.app.session.examples import OFFERED
 from visformer.app.session.examples import TESTED as TESTED_SENTENCES
 from visformer.app.session.slots import Slot, hold
 from visformer.model.untrained import Untrained, is_untrained_name
@@ -88,7 +88,7 @@ def forget_target() -> None:
 
 def take_example() -> None:
     """Copy the chosen example into the sentence box and reset the chooser to its placeholder."""
-    for chooser, offered in ((EXAMPLE_BOX, EXAMPLES), (_TESTED_BOX, TESTED_SENTENCES)):
+    for chooser, offered in ((EXAMPLE_BOX, OFFERED), (_TESTED_BOX, TESTED_SENTENCES)):
         if (example := chooser.get()) in offered:
             enter_example(str(example))
         chooser.set(None)

@@ -10,6 +10,16 @@ EXAMPLES = (
     "如果明天下雨，我们就待在家里。",
     "My dog's name is Wuffel.",
 )
+NOTES = (
+    "我和同学一起听和光同尘",
+    "欢迎来到北京",
+    "欢迎来到上海",
+    "欢迎来中国",
+    "I have arrived at Beijing from Xiamen.",
+)
+"""The sentences of the course notes, beside the first two, which are theirs too."""
+OFFERED = (*EXAMPLES, *NOTES)
+"""All that the chooser offers."""
 TESTED = (
     "How are you?",
     "Attention is all you need.",

@@ -13,7 +13,7 @@ from visformer.app.presentation import following, guessing, presenting
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import address, boxes, remarks, slots, url_state
 from visformer.app.session.boxes import gettext
-from visformer.app.session.examples import EXAMPLES, TESTED
+from visformer.app.session.examples import OFFERED, TESTED
 from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
@@ -104,7 +104,7 @@ def _draw_all(run: Run) -> None:
     _sentence_boxes(run, left, middle, label_visibility="visible")
     right.selectbox(
         _("Examples"),
-        EXAMPLES,
+        OFFERED,
         index=None,
         key=boxes.EXAMPLE,
         placeholder=_("Choose a sentence"),
