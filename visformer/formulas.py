@@ -1,4 +1,4 @@
-"""The paper's formulas in NumPy float64: the reference for tests of the torch model, and the arithmetic of worked examples.
+"""The paper's formulas in NumPy float64: the reference for tests of the torch model, and for worked examples.
 
 Written for clarity, not speed; does not import torch. Masks are bool, True = may attend. Sections are those of
 "Attention Is All You Need".

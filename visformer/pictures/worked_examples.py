@@ -42,12 +42,12 @@ def _paths(inputs: Arrays) -> dict[str, Floats]:
 
 def _hops(reads: Bools) -> float:
     """Return in how many steps the last word hears from the first one; infinite: never."""
-    heard = np.zeros(len(reads), dtype=bool)
+    heard: Bools = np.zeros(len(reads), dtype=np.bool_)
     heard[0] = True
     for step in range(len(reads)):
         if heard[-1]:
             return step
-        heard = (reads & heard).any(axis=1)
+        heard = np.asarray((reads & heard).any(axis=1))
     raise NumberError(N_("A convolution of width 1 never reads another word: k is at least 2."))
 
 
