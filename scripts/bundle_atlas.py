@@ -20,7 +20,7 @@ from visformer.adapters.checkpoints import BUNDLED, GPT
 from visformer.analysis import bundled_trees
 from visformer.analysis.atlas import Data, build
 from visformer.analysis.atlas.archive import bundled_file, pack
-from visformer.analysis.atlas.run import EFFECTS
+from visformer.analysis.atlas.parts import EFFECTS
 from visformer.model.tokenizer import Tokenizer
 from visformer.system.files import write_sums
 from visformer.training import grammar

@@ -110,7 +110,7 @@ def test_outputs_agree_with_the_text(executed):
     trained, silenced = (
         float(word.strip(",\n")) for word in output_of(executed, "chance(())").text.split() if "0." in word
     )
-    assert min(trained, silenced) > 0.9, "other heads find the name too"
+    assert min(trained, silenced) > 0.5, "other heads find the name too: it stays the likeliest word"
     assert "has shape (4, 4, 4); expected (head, query, key) = (any, 3, 3)" in output_of(executed, "words[:-1]").text
     assert len(eval(output_of(executed, "vf.export.save").data["text/plain"])) == 6
 

@@ -119,6 +119,7 @@ class EncoderLayer(_Block):
         Returns:
             (batch, token, d_model).
         """
+        tap = taps.full(tap)
         attend = partial(self.self_attn, mask=mask, order=order, tap=tap.at("self_attn"), cache=cache)
         x = tap("resid_pre", x)
         x = self._add("self", x, lambda y: attend(y, y, y), tap)
@@ -168,6 +169,7 @@ class DecoderLayer(_Block):
         Returns:
             (batch, tgt, d_model).
         """
+        tap = taps.full(tap)
         own, read = (None, None) if cache is None else (cache.self_attn, cache.cross_attn)
         y = tap("resid_pre", y)
         y = self._add(

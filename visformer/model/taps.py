@@ -8,7 +8,7 @@ number of threads share one model without a lock. torch.jit and fullgraph compil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, cast
 
 from torch import Tensor
 
@@ -61,6 +61,13 @@ class _Open:
 
 
 CLOSED: Tap = _Closed()
+
+
+def full(tap: "Tap | Callable[[str, Tensor], Tensor]") -> Tap:
+    """Return a tap for all that a layer computes; a plain function is called with every name, from the layer on."""
+    return cast(Tap, tap) if hasattr(tap, "at") else _Open("", tap, lambda name: True)
+
+
 _current: ContextVar[Tap] = ContextVar("visformer_tap", default=CLOSED)
 
 

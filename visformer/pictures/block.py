@@ -167,7 +167,7 @@ class _Network:
         row = Labels(row.texts[token : token + 1], special=row.special[token : token + 1])
         norm, inputs = f"{stack}.{layer}.norm_ffn", [f"{stack}.{layer}.{before}" for before in _BEFORE["ffn"]]
         reads_norm = norm in trace and not is_normed(trace, f"{stack}.{layer}", "ffn")
-        x = trace[norm if reads_norm else next(name for name in inputs if name in trace)].value[token]
+        x = trace[norm if reads_norm else next((name for name in inputs if name in trace), inputs[0])].value[token]
         hidden, out = trace[f"{path}.hidden"].value[token], trace[f"{path}.out"].value[token]
         w_1, b_1, w_2 = (
             None if p is None else p.value
