@@ -2,11 +2,12 @@
 
 import pytest
 
-from scripts import export_tables, facts_table, model_card, model_table, settings_tables, tensors_table
+from scripts import classes_table, export_tables, facts_table, model_card, model_table, settings_tables, tensors_table
 from scripts.docs import DOCS
 from visformer.adapters.huggingface.families import FAMILIES, REFUSED
 from visformer.app.lessons.facts import FACTS
 from visformer.export.formats import FORMATS
+from visformer.pictures.course import TOPICS
 from visformer.pictures.registry.picture import pictures
 from visformer.system.limits import LIMITS
 from visformer.system.settings import SETTINGS
@@ -18,6 +19,7 @@ TABLES = {
     "security": (settings_tables, [limit.name for limit in LIMITS]),
     "tensors": (tensors_table, [*TENSORS, *WEIGHTS]),
     "lessons": (facts_table, [f"{{{name}}}" for name in FACTS]),
+    "app": (classes_table, [names.notes for topic in TOPICS for names in topic.classes]),
     "export": (export_tables, [*pictures(), *(each.ending for each in FORMATS)]),
 }
 
