@@ -14,7 +14,7 @@ from visformer.analysis.methods import Attribution, Where, attribution, attribut
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, predicting, tokens_of, traced
-from visformer.pictures.registry.options import SELECTED, STACK, Choice, PlaceOption, Text
+from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
@@ -618,12 +618,13 @@ SHUFFLED = Picture(
     draw=draw_shuffled, in_handouts=False,
 )
 METHODS = Picture(
-    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(STACK, METHOD), draw=draw_methods,
+    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(SELECTED[0], METHOD), draw=draw_methods,
     in_handouts=False,
     look_for=N_("What does a row take from each token? The methods agree only in part, and none is the truth."),
 )
 PATCHING = Picture(
-    name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",), options=(STACK, BUNDLED, CORRUPT),
+    name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",),
+    options=(SELECTED[0], BUNDLED, CORRUPT),
     look_for=N_("One value of the clean run is put into the corrupt one: how much of the answer comes back?"),
     draw=draw_patched, in_handouts=False,
 )
