@@ -82,10 +82,14 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     return tokens_of(trace, axis.side, title)
 
 
+PREDICTING = N_("input → prediction")
+"""The title of rows that are named for their input and for what they predict."""
+
+
 def predicting(trace: Trace, rows: Labels) -> Labels:
     """Name a decoder's rows also for what they predict, and say so: for pictures of what happens to the prediction."""
     following = trace.tokens.get("next", ())
-    return replace(rows, after=following, title=N_("input → prediction")) if any(following) else rows
+    return replace(rows, after=following, title=PREDICTING) if any(following) else rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

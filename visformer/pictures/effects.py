@@ -13,7 +13,7 @@ from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, Where, attribution, attribution_of, globs
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
-from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, predicting, tokens_of, traced
+from visformer.panel import AXIS_TITLES, PREDICTING, Labels, Panel, numbered, predicting, tokens_of, traced
 from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -172,6 +172,7 @@ def draw_shuffled(setting: Setting) -> Any:
         effect.high.tolist(),
         title=_(N_("how far the output of each row moves")),
         axis=_(N_("total variation distance: 0 the same words, 1 entirely different ones")),
+        down=_(PREDICTING),
         theme=setting.source.theme,
     )
 
@@ -512,6 +513,7 @@ def draw_lens(setting: Setting) -> Any:
         of.scores,
         layer=_(N_("layer {layer}")),
         title=_(N_("logit lens: the top token after each layer, with its score")),
+        down=_(PREDICTING),
         theme=setting.source.theme,
     )
 
