@@ -186,6 +186,9 @@ class Stage:
 LARGE, FINE = 1e6, 6
 """From this size on, and with more decimals than this, cells show numbers with an exponent."""
 
+LEAST = 1e-6
+"""Below this size a number in a cell is a rounding error of 0."""
+
 
 def common_limit(*arrays: ArrayLike) -> float:
     """Return the largest finite magnitude in the arrays, for a common scale; 1 if there is none or all are 0."""

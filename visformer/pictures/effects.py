@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.analysis import methods as attributions
@@ -68,7 +69,6 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
     if effects.method == "gradient":
         title = setting.gettext(_ESTIMATED).format(n=weight_effects.EXACT_TOKENS)
     values = np.where(abs(effects.values) < _ROUNDING, 0.0, effects.values)
-    largest = float(abs(values).max(initial=_ROUNDING))
     effect = replace(
         pattern,
         name="effect",
@@ -76,10 +76,16 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
         title=title,
         values=np.where(effects.pattern > 0, values, np.nan).astype(np.float32),
         scale="signed",
-        digits=min(4, max(2, 1 - math.floor(math.log10(largest)))),
+        digits=_digits(values),
         note=_OF[effects.predicts],
     )
     return [replace(panel, click="says", outlined=outlined) for panel in (pattern, effect)]
+
+
+def _digits(values: NDArray[Any]) -> int:
+    """Return the decimals, two to four, that tell a hundredth of the largest number from 0."""
+    largest = float(abs(values).max(initial=_ROUNDING))
+    return min(4, max(2, 1 - math.floor(math.log10(largest))))
 
 
 def _cell(effects: weight_effects.WeightEffects, cell: Cell) -> tuple[int, int]:
@@ -276,6 +282,7 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
         rows=_rows(trace, where),
         columns=columns,
         scale="weight" if is_share else "signed" if method.signed else "unsigned",
+        digits=2 if is_share else _digits(values),
         note=paragraph(f"{method.plain}.", gettext(method.about), gettext(method.limit)),
     )
 

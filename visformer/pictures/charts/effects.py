@@ -23,7 +23,7 @@ def moved_rows(
     *,
     title: str,
     axis: str,
-    down: str = "",
+    down: str,
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw for each row the median of several distances as a dot, and their range as a line.
@@ -72,7 +72,7 @@ def top_tokens(
     *,
     layer: str,
     title: str,
-    down: str = "",
+    down: str,
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw the top token of each row after each layer with its score; what the last layer says too is coloured.
@@ -126,14 +126,15 @@ def top_tokens(
 def _down(
     figure: go.Figure, rows: Sequence[str], down: str, *, title: str, table: dict[str, list[Any]], theme: Theme
 ) -> None:
-    """Put the rows one below the other, as in a panel, with the title ``down`` beside them."""
+    """Put the rows one below the other, as in a panel, below their title ``down``."""
     figure.update_layout(**look(theme), **metadata(title, table))
     margin = {"l": 10, "r": 10, "t": 26, "b": 46}
-    figure.update_layout(showlegend=False, margin=margin, height=80 + 26 * len(rows))
+    figure.update_layout(showlegend=False, margin=margin, height=106 + 26 * len(rows))
     figure.update_layout(dragmode=False)  # a finger scrolls a wide picture
-    places = {"tickmode": "array", "tickvals": [*range(len(rows))], "ticktext": [literal(row) for row in rows]}
-    figure.update_yaxes(places, range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
-    figure.update_yaxes(tickfont={"color": FAINT[theme]}, title=down)
+    texts = [f"<i>{literal(down)}</i>", *map(literal, rows)]
+    places = {"tickmode": "array", "tickvals": [*range(-1, len(rows))], "ticktext": texts}
+    figure.update_yaxes(places, range=[len(rows) - 0.5, -1.5], showgrid=False, zeroline=False, automargin=True)
+    figure.update_yaxes(tickfont={"color": FAINT[theme]})
 
 
 def _bold(text: str, is_bold: bool) -> str:
