@@ -1,19 +1,26 @@
 """What is shown first agrees with what its text says."""
 
+import base64
 import json
+import re
 
 import numpy as np
 import pytest
 
 from scripts.choose_heads import FIRST, partners, start
 from tests.kinds import model_of
+from visformer import export
 from visformer.adapters.checkpoints import folder_of
 from visformer.analysis import guesses
-from visformer.analysis.heads import clearest_head, strongest_word
+from visformer.analysis.heads import clearest_head, first_head, strongest_word
 from visformer.analysis.word_alignment import by_words
 from visformer.app.session.examples import EXAMPLES
+from visformer.export.attention import selected
+from visformer.figures import source_of
+from visformer.pictures.registry.picture import pictures
 from visformer.trace.stacks import STACKS
 from visformer.training.evaluation.alignment import forced_pattern
+from visformer.web.selection import BEGINNING, START_VIEW, Selection
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +106,32 @@ def test_other_models_begin_with_the_head_whose_words_read_another_word_most():
             most = [max(float(rows[i, j]) for j in words if j != i) for i in words]
             score[layer, head] = sum(most) / len(words)
     assert clearest_head(trace, stack_of("decoder.self_attn")) == max(score, key=score.get)
+
+
+@pytest.mark.parametrize("name", ["en-zh", "mini-gpt"])
+def test_files_notebooks_and_the_command_line_begin_with_the_head_of_the_pages(name, tmp_path):
+    trace = model_of(name).trace(EXAMPLES[0], record=model_of(name).available(("*",)))
+    stack, layer, head = place = first_head(trace)
+    assert place == (tuple(first().values()) if name == "en-zh" else (stack, *clearest_head(trace, stack_of(stack))))
+    assert place[1:] != (0, 0), "otherwise this test would not tell them apart"
+    assert BEGINNING.within(trace) == Selection(*place, view=START_VIEW)
+    assert selected(trace) == Selection(*place)
+    assert f'"stack":"{stack}","layer":{layer},"head":{head},' in first_message(export.page(trace))
+    for picture in (one for one in pictures().values() if one.shows_head and not one.name.startswith("compare")):
+        setting = picture.setting(source_of(trace), {})
+        values = dict(zip(("stack", "layer", "head"), place, strict=True))
+        assert {option: setting[option] for option in values if option in picture.names}.items() <= values.items()
+
+
+def test_a_part_of_a_place_means_the_first_of_the_rest(model):
+    """As in links."""
+    trace = model.trace(EXAMPLES[0])
+    assert selected(trace, layer=1) == Selection(layer=1)
+    assert selected(trace, stack="decoder.cross_attn") == Selection("decoder.cross_attn")
+    setting = pictures()["query"].setting(source_of(trace), {"head": 2})
+    assert (setting["stack"], setting["layer"], setting["head"]) == ("encoder.self_attn", 0, 2)
+
+
+def first_message(page):
+    """The first message of a saved page, as text."""
+    return base64.b64decode(re.search(r'id="picture">([^<]+)<', page)[1]).decode(errors="replace")

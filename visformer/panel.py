@@ -82,10 +82,14 @@ def axis_labels(trace: Trace, axis: Axis, size: int) -> Labels:
     return tokens_of(trace, axis.side, title)
 
 
+PREDICTING = N_("input → prediction")
+"""The title of rows that are named for their input and for what they predict."""
+
+
 def predicting(trace: Trace, rows: Labels) -> Labels:
     """Name a decoder's rows also for what they predict, and say so: for pictures of what happens to the prediction."""
     following = trace.tokens.get("next", ())
-    return replace(rows, after=following, title=N_("input → prediction")) if any(following) else rows
+    return replace(rows, after=following, title=PREDICTING) if any(following) else rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -181,6 +185,9 @@ class Stage:
 
 LARGE, FINE = 1e6, 6
 """From this size on, and with more decimals than this, cells show numbers with an exponent."""
+
+LEAST = 1e-6
+"""Below this size a number in a cell is a rounding error of 0."""
 
 
 def common_limit(*arrays: ArrayLike) -> float:

@@ -11,7 +11,8 @@ from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
 from visformer.app.widgets import component, controls, downloads, formula_box, unavailable, url_widgets
 from visformer.errors import N_, TraceError, VisformerError
-from visformer.pictures.compare import CARRIED, EDITED, FOCUS, MODELS, NOTHING, PAGE, PATCH, SIDES, mapped, panels
+from visformer.pictures.compare import CARRIED, EDITED, MODELS, NOTHING, PAGE, PATCH, SIDES, mapped, panels
+from visformer.pictures.registry.options import SELECTED
 from visformer.pictures.registry.picture import Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
@@ -51,7 +52,7 @@ def draw() -> None:
 
 def draw_second_side(picture: Picture, setting: Setting) -> None:
     """Draw what selects the second side, and take attention, layer and head of both from the selection."""
-    focus = {option.name for option in FOCUS}
+    focus = {option.name for option in SELECTED[:3]}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for option in picture.options:
             if option in CARRIED[1:] and setting[PATCH.name] == NOTHING:

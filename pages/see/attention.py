@@ -10,7 +10,7 @@ from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
 from visformer.app.session.examples import NAMING
 from visformer.app.session.markdown import plain
-from visformer.app.session.page import page_named
+from visformer.app.session.page import LESSON, page_named
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls, downloads, locator, pick, unavailable
 from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
@@ -61,7 +61,7 @@ def explorer() -> None:
         if unavailable.predicts(trace):
             st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.to_query())
         downloads.attention(trace)
-    if place_of(selected) == CLICKED.get():
+    if place_of(selected) == CLICKED.get() and not LESSON.get().is_open:  # a lesson does not speak of nats
         with picture:
             tell_effect(trace, selected)
 

@@ -28,6 +28,8 @@ CODE = (("formulas.py", "encoding_at"), ("formulas.py", "frequencies"))
 FORMULA = r"""&\sym{position}{PE}_{(pos,2i)} = \sin\left(\sym{k}{pos} / 10000^{2i/d}\right) \\[4pt]
 &\sym{position}{PE}_{(pos,2i+1)} = \cos\left(\sym{k}{pos} / 10000^{2i/d}\right)"""
 FORMULAS = {
+    "learned": r"""&\sym{input}{x}_{pos} + \sym{embed}{P}_{pos} \\[4pt]
+&\sym{embed}{P} \in \mathbb{R}^{\mathrm{max\_len} \times d}""",
     "rotary": r"""&(R_m \sym{q}{q})^\top (R_n \sym{k}{k}) = \sym{q}{q}^\top R_{n-m} \sym{k}{k} \\[4pt]
 &\theta_i(m) = m \cdot 10000^{-2i/d_k}""",
     "alibi": r"""&\sym{scores}{S}_{ij} = \sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j| \\[4pt]
@@ -37,6 +39,7 @@ FORMULAS = {
 &\sym{q}{q}_i \sym{k}{k}_j^\top / \sqrt{d_k} - m_h |i - j|""",
 }
 OTHERS: dict[str, Any] = {
+    "learned": {"section": "3.5", "code": (("model/embedding.py", "Embedding"),)},
     "rotary": {
         "source": N_("Su et al. 2021, § 3.2"),
         "code": (("formulas.py", "rotate"), ("formulas.py", "frequencies")),

@@ -221,13 +221,12 @@ def test_on_a_phone_the_buttons_stay_below_the_picture(visitor):
     [pytest.param((1280, 720), id="projector"), pytest.param((390, 844), id="phone")],
 )
 def test_a_curve_takes_its_half_of_the_window_without_plotlys_buttons(visitor, size):
-    page = open_at(visitor, "decoding")
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.emulate_media(color_scheme="dark")
+    page = open_at(visitor, "decoding", size=size, scheme="dark")  # later, another theme would draw the curve anew
     present(page)
     plot = page.locator(".stPlotlyChart .main-svg").first
     curve, panel = plot.bounding_box(), page.locator(".st-key-picture_decoding_attention").bounding_box()
-    assert curve["width"] == pytest.approx(max(240, panel["width"]), abs=2)  # 150 enlarged: Plotly's least
+    zoom = page.evaluate("Number(document.documentElement.style.getPropertyValue('--vf-zoom'))")
+    assert curve["width"] == pytest.approx(max(150 * zoom, panel["width"]), abs=2)  # 150: Plotly's least
     assert curve["x"] < panel["x"] and panel["y"] < curve["y"] + curve["height"], "beside each other"
     assert size[1] - 40 < curve["y"] + curve["height"] <= size[1]
     if size[0] > 400:

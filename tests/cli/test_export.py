@@ -254,7 +254,7 @@ def test_a_saved_trace_has_the_pictures_whose_tensors_it_holds(tmp_path, model):
     decoded = run("export", "--trace", saved, "-o", out, "--picture", "beams")
     assert_error(decoded, 1, "give a sentence, not a saved trace")
     missing = run("export", "--trace", saved, "-o", out, "--picture", "mask")
-    assert_error(missing, 1, "No 'encoder.0.self_attn.scores' in this trace")
+    assert_error(missing, 1, "No 'decoder.0.self_attn.scores' in this trace")
 
 
 @pytest.mark.parametrize(

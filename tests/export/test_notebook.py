@@ -9,8 +9,10 @@ import visformer as vf
 from benchmarks.messages import read_message
 from tests.web.support import made_up_trace, with_gaps
 from tests.web.test_page import Elements, messages
+from visformer.analysis.heads import first_head
 from visformer.errors import TraceError
 from visformer.pictures.registry.options import OptionError
+from visformer.web.selection import Selection
 
 TRACE = made_up_trace(n_layers=3, n_heads=4)
 
@@ -39,7 +41,7 @@ def test_everything_that_a_link_can_choose_can_be_chosen():
     flags = dict.fromkeys(("merging", "hiding", "renormalising"), True)
     header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], cells=[(1, 0)], lang="zh", **chosen, **flags))
     assert header["start"] == {
-        **{"stack": "encoder.self_attn", "layer": 0, "head": 0, "view": "tokens", "heads": "2-1.0-3", "cells": "1-0"},
+        **Selection(*first_head(TRACE), view="tokens", heads="2-1.0-3", cells="1-0").start(),
         **chosen,
         **flags,
     }
@@ -51,8 +53,8 @@ def test_a_trace_alone_in_a_cell_is_the_explorer_without_a_choice():
     assert repr(vf.explorer(TRACE)).startswith("Explorer(")
 
 
-def test_without_a_choice_it_starts_at_the_first_layer_that_the_trace_holds():
-    start = shown(vf.explorer(with_gaps(TRACE)))["start"]
+def test_without_a_layer_it_starts_at_the_first_that_the_trace_holds():
+    start = shown(vf.explorer(with_gaps(TRACE), head=0))["start"]
     assert (start["stack"], start["layer"], start["head"]) == ("encoder.self_attn", 1, 0)
 
 

@@ -130,6 +130,7 @@ def test_numbers_of_a_panel_have_one_number_of_decimals():
         ([12.345, 0.5], "signed", ["12.35", ".50"]),
         ([123.45, 0.5], "signed", ["123.5", ".5"]),
         ([3.0, 0.0, -12.0], "signed", ["3", "0", "-12"]),
+        ([0.5, -0.0049, 0.0012, 9e-7, 0.0], "signed", [".50", "≈0", "≈0", ".00", ".00"]),
         ([2e6, 0.456, np.nan], "signed", ["2.00e+06", ".46", ""]),
     ):
         panel = matrix(np.array([values]), scale=scale)

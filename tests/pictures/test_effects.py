@@ -112,7 +112,7 @@ def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends():
 
 
 def test_a_second_sentence_of_ones_own_is_patched_and_one_of_another_length_refused(translator):
-    setting = setting_of("patching", translator, "I saw a cat.", corrupt="I saw a car.")
+    setting = setting_of("patching", translator, "I saw a cat.", stack="encoder.self_attn", corrupt="I saw a car.")
     assert "cat / car" in effects.draw_patched(setting)[0].columns.texts
     assert "“I saw a car.”" in effects.describe_runs(setting)
     for corrupt, why in (
@@ -142,7 +142,7 @@ def test_the_lens_ends_with_what_the_model_predicts():
 def test_many_layers_are_thinned_out_to_twelve():
     from visformer.pictures.charts.effects import top_tokens
 
-    figure = top_tokens(["a"], [["x"]] * 40, [[1.0]] * 40, layer="layer {layer}", title="lens")
+    figure = top_tokens(["a"], [["x"]] * 40, [[1.0]] * 40, layer="layer {layer}", title="lens", down="rows")
     assert len(figure.layout.xaxis.ticktext) == 12
     assert figure.layout.xaxis.ticktext[-1] == "layer 40"
     assert len(numbers_of(figure)[1]["layer"]) == 40

@@ -9,7 +9,7 @@ import operator
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,15 @@ BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt", GPT_2 := "mini-gpt-2")
 def folder_of(name: str) -> Path:
     """Return the folder of a model; for a hub id there is none at that path."""
     return Path(__file__).resolve().parents[1] / "model" / "checkpoints" / name if name in BUNDLED else Path(name)
+
+
+def start_of(name: str) -> tuple[str, int, int] | None:
+    """Return the stack, layer and head that ``scripts/choose_heads.py`` chose for a bundled model; None: none."""
+    if name in BUNDLED:
+        with suppress(OSError, ValueError, LookupError, TypeError):  # visformer doctor says what is wrong
+            head = json.loads((folder_of(name) / "start.json").read_text(encoding="utf-8"))
+            return str(head["stack"]), int(head["layer"]), int(head["head"])
+    return None
 
 
 HEADS = "heads.csv"

@@ -14,9 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from visformer.adapters.checkpoints import model_of, start_of
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.stacks import Stack, ranges, shape_of
+from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
 
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Tokens = Sequence[str]
@@ -218,6 +219,20 @@ def same_place(n_queries: int, n_keys: int) -> npt.NDArray[np.intp]:
 def is_word(token: str, special: bool = False) -> bool:
     """Whether a token is a word or a part of one: it has a letter or a digit, and stands for text."""
     return not special and any(map(str.isalnum, token))
+
+
+def first_head(trace: Trace) -> tuple[str, int, int]:
+    """Return the stack, layer and head that pages, files and notebooks begin with.
+
+    For a bundled model the one chosen for it, see ``scripts/choose_heads.py``; otherwise the clearest head of the first
+    attention in the Trace.
+    """
+    there = {stack.name: stack for stack in STACKS if stack.in_trace(trace)}
+    chosen = start_of(model_of(str(trace.meta.get("model") or ""))[0])
+    if chosen is not None and chosen[0] in there and chosen[1] in there[chosen[0]].layers(trace):
+        return chosen
+    first = next(iter(there.values()))
+    return (first.name, *clearest_head(trace, first))
 
 
 def clearest_head(trace: Trace, stack: Stack) -> tuple[int, int]:

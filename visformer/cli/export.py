@@ -260,7 +260,11 @@ def _kind(option: "Option") -> Any:
 @_sentence
 @click.option("--trace", "saved", type=PATH, help="A file written by visformer trace, instead of a sentence.")
 @_out(_BY_ENDING, "The file to write; its ending selects the format:", required=True)
-@click.option("--stack", type=click.Choice([*SHORT_NAMES]), help="By default the first stack of the model.")
+@click.option(
+    "--stack",
+    type=click.Choice([*SHORT_NAMES]),
+    help="By default the one that the pages begin with; with --layer or --head the first of the model.",
+)
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
 @click.option("--head", type=_FROM_1, help="From 1; with --layer. Without both: all heads.")
 @with_default("--view", type=click.Choice(get_args(Exported)), default="heatmap", help="How a picture shows one head.")

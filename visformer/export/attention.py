@@ -7,6 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.heads import first_head
 from visformer.errors import N_, TraceError, VisformerError, translated
 from visformer.export.marks import MarkBlock, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
 from visformer.export.svg import heads_svg, panels_svg, scale_legend, words_of
@@ -125,7 +126,8 @@ def attention_svg(
 
     Args:
         trace: holds patterns.
-        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first in the Trace.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: with
+            ``layer`` or ``head`` the first in the Trace, otherwise the one that the pages begin with.
         layer: from 0.
         head: from 0.
         view: "heatmap", "arcs" or "tokens".
@@ -141,7 +143,7 @@ def attention_svg(
     """
     if view not in get_args(Exported):
         raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(Exported)))
-    chosen = _stack(trace, stack)
+    chosen = _stack(trace, _begun(trace, stack, layer, head)[0])
     label = gettext(chosen.label)
     scale = map_scale(trace)
     how: dict[str, Any] = {"theme": theme, "gettext": gettext, "about": trace.about}
@@ -205,11 +207,14 @@ def selected(
     query: int | None = None,
     key: int | None = None,
 ) -> Selection:
-    """Return the selection of a head, and of a cell in it; by default the first of the first stack.
+    """Return the selection of a head, and of a cell in it.
+
+    Without stack, layer and head it is the head that pages begin with; otherwise what is not given is the first.
 
     Raises:
         TraceError: the Trace has no such place.
     """
+    stack, layer, head = _begun(trace, stack, layer, head)
     chosen = _stack(trace, stack)
     layers = chosen.layers(trace)
     _, n_heads, n_queries, n_keys = shape_of(layers)
@@ -223,6 +228,15 @@ def selected(
         if place is not None:
             _check(chosen, name, place, among)
     return Selection(chosen.name, next(iter(layers)) if layer is None else layer, head or 0, query=query, key=key)
+
+
+def _begun(
+    trace: Trace, stack: str | None, layer: int | None, head: int | None
+) -> tuple[str | None, int | None, int | None]:
+    """Return the place, or, if nothing of it is given, the head that the pages begin with."""
+    if (stack, layer, head) == (None, None, None) and any(each.in_trace(trace) for each in STACKS):
+        return first_head(trace)
+    return stack, layer, head
 
 
 def _check(stack: Stack, name: str, place: int, among: Collection[int]) -> None:

@@ -41,7 +41,7 @@ def explorer(
     stack: str | None = None,
     attention: Literal["self_attn", "cross_attn"] | None = None,
     layer: int | None = None,
-    head: int = 0,
+    head: int | None = None,
     view: str = START_VIEW,
     query: int | None = None,
     key: int | None = None,
@@ -61,10 +61,10 @@ def explorer(
     Args:
         trace: holds attention patterns or maps.
         stack: a name as for :func:`visformer.export.save`, such as "decoder.cross_attn", or "encoder", "decoder" or
-            "cross"; None: the first in the Trace.
+            "cross"; None: with ``layer`` or ``head`` the first in the Trace, otherwise the pages' first head.
         attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
         layer: the layer of the head; None: the first in the Trace.
-        head: the head.
+        head: the head; None: the first.
         view: how the head is drawn: "tokens", shaded text, "heatmap", "arcs" or, with all heads larger, "layer".
         query: the row of a locked cell; without ``key``, the whole row.
         key: the column of a locked cell.
@@ -89,8 +89,9 @@ def explorer(
     """
     name = f"{stack or '*'}.{attention}" if attention else SHORT_NAMES.get(stack or "", stack)
     place = selected(trace, stack=name, layer=layer, head=head, query=query, key=key)
-    locked = [selected(trace, stack=name, layer=layer, head=head, query=row, key=column) for row, column in cells]
-    others = [selected(trace, stack=name, layer=one, head=other) for one, other in heads]
+    here: dict[str, Any] = {"stack": place.stack, "layer": place.layer, "head": place.head}
+    locked = [selected(trace, **here, query=row, key=column) for row, column in cells]
+    others = [selected(trace, stack=place.stack, layer=one, head=other) for one, other in heads]
     if len(others) >= limits.MOST_HEADS:
         raise TraceError(
             N_("heads has {n} heads; up to {most} can be shown."), n=len(others), most=limits.MOST_HEADS - 1

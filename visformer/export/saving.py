@@ -43,7 +43,8 @@ def save(
         what: a Trace; a panel or several; a figure of curves or bars of :mod:`visformer.figures`; or what a browser
             draws, such as the result of ``vf.figures.map`` or ``vf.figures.history``.
         path: the file. Not every format fits: .html takes a Trace or what a browser draws, .safetensors no figure.
-        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: the first in the Trace.
+        stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: with
+            ``layer`` or ``head`` the first in the Trace, otherwise the one that the pages begin with.
         layer: from 0; with ``head`` the picture shows this head, without both all heads.
         head: from 0.
         view: how a picture shows a head: "heatmap", "arcs", or "tokens", shaded by how much ``query`` reads them.

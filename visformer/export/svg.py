@@ -23,7 +23,7 @@ from visformer.export.marks import (
     width_of,
 )
 from visformer.i18n import Gettext
-from visformer.panel import FINE, LARGE, Labels, Panel, Scale, ticks
+from visformer.panel import FINE, LARGE, LEAST, Labels, Panel, Scale, ticks
 from visformer.pictures.style import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.system import limits
 from visformer.trace import TracedTensor
@@ -287,15 +287,21 @@ def _numbers(
 def spelled(value: float, decimals: int, scale: Scale = "signed") -> str:
     """Format a number for a cell.
 
-    A weight that would read .00 is left out, as on the pages; exactly 0, as under a mask, is written as 0.
+    As on the pages, what would read .00 is not taken for 0: a weight is left out, and exactly 0, as under a mask, is
+    written as 0; of other numbers, which may be missing, it is ≈0, unless it is a rounding error.
     """
-    if np.isnan(value) or (scale == "weight" and 0 < value < 0.5 * 10**-decimals):
+    if np.isnan(value):
         return ""
+    is_tiny = abs(value) < 0.5 * 10**-decimals
+    if scale == "weight" and is_tiny:
+        return "" if value > 0 else "0"
     if abs(value) >= LARGE:
         return f"{value:.2e}"
     if decimals > FINE and value != 0:
         return f"{value:.1e}"
-    words = "0" if scale == "weight" and value == 0 else f"{value:z.{decimals}f}"  # z: what rounds to 0 has no sign
+    if is_tiny and abs(value) >= LEAST:
+        return "≈0"
+    words = f"{value:z.{decimals}f}"  # z: what rounds to 0 has no sign
     return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
 
 

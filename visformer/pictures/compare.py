@@ -12,7 +12,7 @@ from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.panel import Panel
 from visformer.pictures.attention import moments_of
-from visformer.pictures.registry.options import HEAD, LAYER, STACK, Choice, PlaceOption, Text
+from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.sides import (
@@ -233,9 +233,6 @@ def _drawn(sides: Callable[[Setting], Sides]) -> Callable[[Setting], list[Panel]
     return lambda setting: panels(setting, sides(setting))
 
 
-FOCUS = tuple(replace(option, link=None) for option in (STACK, LAYER, HEAD))
-"""The same as the explorer's: links have them under the explorer's names."""
-
 # fmt: off
 OTHER_TEXT = Text(
     name="other_text", label=N_("Sentence B"), help="The second sentence; by default one word is changed.",
@@ -256,25 +253,25 @@ MOMENT, OTHER_MOMENT = (
     )
 )
 SENTENCES = Picture(
-    name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *FOCUS),
+    name="compare", view="sentences", title=N_("Sentences"), needs=("*.pattern",), options=(OTHER_TEXT, *SELECTED[:3]),
     look_for=N_("A is the sentence above, B another one. Which heads read elsewhere because of one word?"),
     draw=_drawn(_texts),
 )
 EDITED = Picture(
     name="compare-edited", view="edited", title=N_("Before and after an edit"), needs=("*.pattern",),
-    options=(*CARRIED, *FOCUS),
+    options=(*CARRIED, *SELECTED[:3]),
     look_for=N_("A is the model as it is, B the model with your edits, on the same text. How far does an edit reach?"),
     draw=_drawn(_edited), in_handouts=False,
 )
 MODELS = Picture(
     name="compare-models", view="models", title=N_("Models"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("Each head of A beside the head of B that reads most alike: across trainings, numbers mean nothing."),
-    options=(OTHER_MODEL, *FOCUS), draw=_drawn(_models),
+    options=(OTHER_MODEL, *SELECTED[:3]), draw=_drawn(_models),
 )
 MOMENTS = Picture(
     name="compare-moments", view="moments", title=N_("Moments of training"), needs=("*.pattern",), in_handouts=False,
     look_for=N_("The same model at two moments of its training, on the same text. When did a head become what it is?"),
-    options=(MOMENT, OTHER_MOMENT, *FOCUS), draw=_drawn(_moments),
+    options=(MOMENT, OTHER_MOMENT, *SELECTED[:3]), draw=_drawn(_moments),
 )
 SIDES = {SENTENCES.view: _texts, EDITED.view: _edited, MODELS.view: _models, MOMENTS.view: _moments}
 """What the two linked explorers of a view show."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.analysis import methods as attributions
@@ -13,8 +14,8 @@ from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, Where, attribution, attribution_of, globs
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
-from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, predicting, tokens_of, traced
-from visformer.pictures.registry.options import SELECTED, STACK, Choice, PlaceOption, Text
+from visformer.panel import AXIS_TITLES, PREDICTING, Labels, Panel, numbered, predicting, tokens_of, traced
+from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
@@ -68,7 +69,6 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
     if effects.method == "gradient":
         title = setting.gettext(_ESTIMATED).format(n=weight_effects.EXACT_TOKENS)
     values = np.where(abs(effects.values) < _ROUNDING, 0.0, effects.values)
-    largest = float(abs(values).max(initial=_ROUNDING))
     effect = replace(
         pattern,
         name="effect",
@@ -76,10 +76,16 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
         title=title,
         values=np.where(effects.pattern > 0, values, np.nan).astype(np.float32),
         scale="signed",
-        digits=min(4, max(2, 1 - math.floor(math.log10(largest)))),
+        digits=_digits(values),
         note=_OF[effects.predicts],
     )
     return [replace(panel, click="says", outlined=outlined) for panel in (pattern, effect)]
+
+
+def _digits(values: NDArray[Any]) -> int:
+    """Return the decimals, two to four, that tell a hundredth of the largest number from 0."""
+    largest = float(abs(values).max(initial=_ROUNDING))
+    return min(4, max(2, 1 - math.floor(math.log10(largest))))
 
 
 def _cell(effects: weight_effects.WeightEffects, cell: Cell) -> tuple[int, int]:
@@ -172,6 +178,7 @@ def draw_shuffled(setting: Setting) -> Any:
         effect.high.tolist(),
         title=_(N_("how far the output of each row moves")),
         axis=_(N_("total variation distance: 0 the same words, 1 entirely different ones")),
+        down=_(PREDICTING),
         theme=setting.source.theme,
     )
 
@@ -275,6 +282,7 @@ def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
         rows=_rows(trace, where),
         columns=columns,
         scale="weight" if is_share else "signed" if method.signed else "unsigned",
+        digits=2 if is_share else _digits(values),
         note=paragraph(f"{method.plain}.", gettext(method.about), gettext(method.limit)),
     )
 
@@ -512,6 +520,7 @@ def draw_lens(setting: Setting) -> Any:
         of.scores,
         layer=_(N_("layer {layer}")),
         title=_(N_("logit lens: the top token after each layer, with its score")),
+        down=_(PREDICTING),
         theme=setting.source.theme,
     )
 
@@ -618,12 +627,13 @@ SHUFFLED = Picture(
     draw=draw_shuffled, in_handouts=False,
 )
 METHODS = Picture(
-    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(STACK, METHOD), draw=draw_methods,
+    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(SELECTED[0], METHOD), draw=draw_methods,
     in_handouts=False,
     look_for=N_("What does a row take from each token? The methods agree only in part, and none is the truth."),
 )
 PATCHING = Picture(
-    name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",), options=(STACK, BUNDLED, CORRUPT),
+    name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",),
+    options=(SELECTED[0], BUNDLED, CORRUPT),
     look_for=N_("One value of the clean run is put into the corrupt one: how much of the answer comes back?"),
     draw=draw_patched, in_handouts=False,
 )

@@ -221,8 +221,8 @@ BATCH = Picture(
 SCORES = Picture(
     name="mask", view="scores", title=N_("On the scores"),
     look_for=N_("A masked score counts as −∞, so softmax gives it exactly 0. What becomes of its share?"),
-    needs=("{path}.scores", "{path}.mask", "{path}.pattern"), options=(STACK, LAYER, HEAD),
-    page_defaults={"stack": decoder_first},
+    needs=("{path}.scores", "{path}.mask", "{path}.pattern"),
+    options=(replace(STACK, default=decoder_first), LAYER, HEAD),
     draw=lambda setting: before_and_after(setting.trace, setting.path, setting["head"]),
 )
 STEPS = Picture(

@@ -26,7 +26,7 @@ from visformer.web.map import pack_map, predicted
 from visformer.web.message import write_message
 from visformer.web.pair import common, pack_pair, pack_rests
 from visformer.web.payload import pack, pack_rest
-from visformer.web.selection import Selection
+from visformer.web.selection import BEGINNING, Selection
 
 FRAME_HEIGHT = 720
 """Height of a notebook cell's iframe, in pixels."""
@@ -56,7 +56,7 @@ def page(
         trace: holds attention patterns.
         gettext: translates the words on the page.
         lang: the language of ``gettext``.
-        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`.
+        start: the initial selection, see :meth:`visformer.web.selection.Selection.start`; None: as on a page.
         limit: budget for exact numbers in bytes (2 per weight, 4 per number of a map), at least RESIDENT_BYTES. Beyond
             it only the heads nearest to the selected one are exact, as the page says; the thumbnails show all heads.
         heading: whether to show the sentence and its target at the top.
@@ -69,6 +69,7 @@ def page(
         BudgetError: there are more weights than can be shown at all.
     """
     require_attention(trace)
+    start = start if start is not None else BEGINNING.within(trace).start()
     focus = focus_from(start)
     exact, n_heads = held(trace, focus, limit)
     limit = max(limit, RESIDENT_BYTES)

@@ -46,7 +46,7 @@ class Selection:
     """The selected head, how it is drawn, and the locked cell, or a single locked token.
 
     Args:
-        stack: tensor name, such as "encoder.self_attn".
+        stack: tensor name, such as "encoder.self_attn"; "": no head is chosen, and the one that comes first is meant.
         layer: layer of the head in focus.
         head: the head in focus.
         view: one of VIEWS.
@@ -108,16 +108,27 @@ class Selection:
 
     def within(self, trace: "Trace") -> "Selection":
         """Clip stack, layer and head to what the Trace has: an unknown stack becomes its first, a layer the nearest."""
+        if not self.stack:
+            return self._begun(trace)
         stacks = [stack for stack in STACKS if stack.in_trace(trace)]
         stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
         layers = stack.layers(trace)
         n_heads = shape_of(layers)[1]
         return replace(self, stack=stack.name, layer=nearest(layers, self.layer), head=min(self.head, n_heads - 1))
 
+    def _begun(self, trace: "Trace") -> "Selection":
+        """Choose the head that comes first."""
+        from visformer.analysis.heads import first_head
+
+        stack, layer, head = first_head(trace)
+        return replace(self, stack=stack, layer=layer, head=head)
+
     def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
         """Reset fields that do not fit the Trace, with an error for each: a link may come from another model."""
         from visformer.analysis.heads import SCORES
 
+        if not self.stack:
+            return self._begun(trace).fitting(trace)
         fitted = replace(self.within(trace), layer=self.layer, head=self.head)
         part, kind = fitted.stack.split(".")
         layers = trace.layers(part, kind)  # type: ignore[arg-type]
@@ -144,17 +155,20 @@ class Selection:
     def link(self) -> dict[str, str]:
         """Return the fields of a link; values at their default are left out."""
         defaults = asdict(Selection())
-        texts = {"stack": short_name(self.stack)}
+        texts = {"stack": self.stack and short_name(self.stack)}
         texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit", "rows")}
         texts |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
         texts |= {name: "1" for name in _FLAGS if getattr(self, name)}
         texts |= {name: _shifted(getattr(self, name), 1) for name in _LISTS}
-        return {name: text for name, text in texts.items() if getattr(self, name) != defaults[name]}
+        return {name: text for name, text in texts.items() if text and getattr(self, name) != defaults[name]}
 
     def start(self) -> dict[str, Any]:
         """Return the selection as JSON values for the browser."""
         return asdict(self)
 
+
+BEGINNING = Selection(stack="", view=START_VIEW)
+"""The selection of whoever has selected nothing: the head that comes first."""
 
 _ENDS = {
     "layer": N_("the layers of this attention are {layers}."),

@@ -3,15 +3,19 @@
 import csv
 import io
 
+import numpy as np
 import pytest
 
 from tests.app.pages.seen import script_of
 from tests.app.support import address_of, badges, call, captions, presented, texts
+from tests.kinds import model_of
 from visformer.app.lessons import lesson_file
 from visformer.app.presentation import following, guessing, rooms
 from visformer.app.session import boxes
 from visformer.app.widgets import controls
 from visformer.system import limits
+from visformer.trace import Trace
+from visformer.trace.stacks import STACKS, short_name
 
 SESSION = "test session id"  # that of every AppTest
 SENTENCE = "I went to Northeastern University."
@@ -90,7 +94,7 @@ def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phon
     assert texts(app.run(), "The presenter is choosing a question")
     assert not app.text_input, "no box, and no translation that would tell the answer"
     press(presenter, "guess_ask")
-    question = "Layer 3, head 3: which word does “去” read most?"
+    question = "Layer 3, head 3: which English word does “去” read most?"
     for each in (presenter, app.run()):
         assert told(each, "Layer 3") == question
         assert not texts(each, "Translation"), "it tells the answer"
@@ -376,6 +380,27 @@ def test_the_file_has_the_answers_and_nobodys_name_or_id(presenter, phone, monke
     assert "guest-" not in content
 
 
+@pytest.mark.parametrize(
+    ("model", "text", "read"),
+    [
+        ("en-zh", "I went to school.", {"encoder": "en", "decoder": "zh", "cross": "en"}),
+        ("en-zh", "我去学校。", {"encoder": "zh", "decoder": "en", "cross": "zh"}),
+        ("mini-gpt", "I went to school.", {"decoder": ""}),
+    ],
+)
+def test_a_question_names_the_language_of_the_words_to_choose_from(model, text, read):
+    trace = model_of(model).trace(text)
+    stacks = {short_name(stack.name): stack for stack in STACKS if stack.in_trace(trace)}
+    assert {name: guessing.language_read(trace, stack) for name, stack in stacks.items()} == read
+
+
+def test_the_target_of_another_model_reads_the_source():
+    weights = np.full((1, 1, 2, 2), 0.5)
+    trace = Trace.from_attention(["a", "b"], weights, target=["c", "d"], decoder=weights, cross=weights)
+    reads = [guessing.language_read(trace, stack) for stack in STACKS if stack.in_trace(trace)]
+    assert reads == ["", "", "source"]
+
+
 # In a lesson ----------------------------------------------------------------------------------------------------------
 
 
@@ -386,7 +411,7 @@ def test_a_lesson_carries_a_question_which_a_presenter_of_a_room_can_ask(new_app
     press(app.run(), "lesson_guess")
     assert app.selectbox(key="guess_word").value == 2
     press(app, "guess_ask")
-    assert told(app, "Layer 3") == "Layer 3, head 3: which word does “去” read most?"
+    assert told(app, "Layer 3") == "Layer 3, head 3: which English word does “去” read most?"
     press(app, "guess_reveal")
     press(app, "guess_end")
     assert told(app, "Ask first.")

@@ -16,7 +16,7 @@ from visformer.app.session import url_state
 from visformer.app.session.url_state import State
 from visformer.model.untrained import Untrained
 from visformer.system import limits
-from visformer.web.selection import Selection
+from visformer.web.selection import BEGINNING, Selection
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: not text or text.strip())
 choices = st.dictionaries(
@@ -65,10 +65,13 @@ START = url_state.start(BUNDLED[0])
         ({"text": "I like cats.", "masks_view": "scores"}, START),
         ({"view": "pie"}, START),
         ({"layer": "1"}, Selection()),
-        ({"view": "arcs"}, Selection(view="arcs")),
+        ({"view": "arcs"}, replace(START, view="arcs")),
+        ({"view": "arcs", "query": "3"}, Selection(view="arcs", query=2)),
         ({"stack": "encoder"}, Selection()),
+        ({"stack": "encoder", "view": "arcs"}, Selection(view="arcs")),
         ({"head_view": "silence", "head_scales": "1.3.0"}, Selection()),
-        ({"model": "untrained-64x4-enc2-dec2-ff128"}, Selection(view="tokens")),
+        ({"model": "untrained-64x4-enc2-dec2-ff128"}, BEGINNING),
+        ({"model": "untrained-64x4-enc2-dec2-ff128", "view": "arcs"}, replace(BEGINNING, view="arcs")),
     ],
     ids=str,
 )

@@ -25,7 +25,7 @@ from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
 from visformer.pictures.style import visible
 from visformer.system import cancellation, limits
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import STACKS, short_name
 from visformer.web.slides import Slide, SlidePicture, slides
 
 if TYPE_CHECKING:  # numpy
@@ -170,7 +170,10 @@ def _pictures(state: url_state.State, language: str, model_of: ModelOf) -> list[
     switch = f"{page.name}_view"
     view = state.choices.get(switch, page.views[0].view)
     source = _source(state, language, model_of)
-    texts = {**state.choices, **state.selection.link()}
+    texts = dict(state.choices)
+    if any(picture.shows_head for picture in page.pictures):
+        selected = state.selection.within(source.record(PATTERNS))
+        texts |= {"stack": short_name(selected.stack), **selected.link()}
     parts, known = [], {switch}
     for picture in page.pictures:
         if picture.view == view and picture.in_handouts:

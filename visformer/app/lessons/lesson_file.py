@@ -375,7 +375,8 @@ class _Reader:
             self.fault(pairs["at_least"].named_at, f"at_least: {at_least}", N_("expected a share from 0 to 1."))
             at_least = "0"
         place = replace(
-            selection, **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts}
+            _placed(selection, texts),
+            **{one.name: getattr(claimed, one.name) for one in fields(Selection) if one.name in texts},
         )
         return WeightClaim(node.line, place, float(at_least))
 
@@ -426,6 +427,12 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 _GUESS_NAMES = {"kind", "word", *_GUESS_PLACE}
 
 
+def _placed(selection: Selection, texts: Mapping[str, str]) -> Selection:
+    """Return a selection with a stack, where these texts name a layer or head: the first, as in a link."""
+    is_placed = selection.stack or not texts.keys() & {"layer", "head"}
+    return selection if is_placed else replace(selection, stack=Selection.stack)
+
+
 def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, dict[str, VisformerError]]:
     """Read the names and values below ``guess``; return the question, and an error for each that is invalid.
 
@@ -434,7 +441,7 @@ def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, 
     place, unfit = Selection.from_link({name: text for name, text in texts.items() if name in _GUESS_PLACE})
     wrong: dict[str, VisformerError] = {**unfit}
     given = {one.name: getattr(place, one.name) for one in fields(Selection) if one.name in texts}
-    wanted = Wanted(place=replace(selection, **given))
+    wanted = Wanted(place=replace(_placed(selection, texts), **given))
     if "kind" in texts:
         kinds = {kind for kind in KINDS if kind == texts["kind"]}
         wanted = replace(wanted, kind=next(iter(kinds), wanted.kind))

@@ -51,6 +51,7 @@ class Question:
         head: from 0, of "head".
         options: the words or tokens to choose from, all different.
         shares: the weight that is read or the probability, of each option.
+        read: whose words the options are: "en" or "zh" of a translator, "source", or "" those of the same text.
         id: names it among all others.
     """
 
@@ -62,6 +63,7 @@ class Question:
     head: int = 0
     options: tuple[str, ...] = ()
     shares: tuple[float, ...] = ()
+    read: str = ""
     id: str = field(default_factory=_new_id)
 
 

@@ -26,7 +26,7 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import STACKS, Stack
 
 if TYPE_CHECKING:  # numpy
     import pandas as pd
@@ -199,6 +199,7 @@ def _form(guess: Guess) -> None:
 
 
 _NOTHING = N_("There is nothing to ask about this sentence.")
+_OTHER = {"en": "zh", "zh": "en"}  # the two languages of a translator
 _FEW = N_("This word can read nothing but “{word}”: choose another word, or another attention.")
 _MANY = N_("This sentence has {given} words to choose from; a question takes at most {limit}.")
 _NO_LOGITS = N_("This model predicts no next tokens: ask what it reads.")
@@ -252,8 +253,16 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
     options = _labels([word.text for word in row.words])
     kind: QuestionKind = "head" if is_head else "model"
     source = "" if stack.sides[1] == "src" else boxes.source()  # otherwise it is what people choose from
-    asked = visible(words[at].text)
-    return Question(kind, source, asked, **place, options=options, shares=tuple(row.weights.tolist()))
+    asked, read = visible(words[at].text), language_read(trace, stack)
+    return Question(kind, source, asked, **place, options=options, shares=tuple(row.weights.tolist()), read=read)
+
+
+def language_read(trace: "Trace", stack: Stack) -> str:
+    """Return the language of what a stack of a translator reads, or whose words another model reads, see _ASKS."""
+    to = trace.meta.get("to")
+    if to in _OTHER:
+        return str(to) if stack.sides[1] == "tgt" else _OTHER[str(to)]
+    return "source" if stack.kind == "cross_attn" else ""
 
 
 def _word(
@@ -310,10 +319,18 @@ _TAPS = "guess_taps"
 _NAME = Slot("guess_name", "")
 _MOST_NAMES = 5
 _READS = {
-    "head": N_("Layer {layer}, head {head}: which word does “{word}” read most?"),
-    "model": N_("In the whole model, which word does “{word}” read most?"),
+    "head": N_("Layer {layer}, head {head}: {asks}"),
+    "model": N_("In the whole model: {asks}"),
     "next": N_("What comes next? “{word} …”"),
 }
+_ASKS = {
+    "": N_("which word does “{word}” read most?"),
+    "source": N_("which word of the source does “{word}” read most?"),
+    "en": N_("which English word does “{word}” read most?"),
+    "zh": N_("which Chinese word does “{word}” read most?"),
+}
+"""By what is read: a translator's language, the source where another model's target reads it, or the same text."""
+
 _TAP = {
     "head": N_("Tap it or, if you are not sure, several words."),
     "model": N_("Tap it or, if you are not sure, several words."),
@@ -370,7 +387,8 @@ def _asked_line(question: Question) -> None:
     """Draw the question, and what it is about."""
     _ = boxes.gettext()
     with st.container(key="guess_question", gap="xxsmall"):
-        about = {"layer": question.layer + 1, "head": question.head + 1, "word": question.asked}
+        asks = _(_ASKS[question.read]).format(word=question.asked)
+        about = {"layer": question.layer + 1, "head": question.head + 1, "word": question.asked, "asks": asks}
         with st.container(key="guess_title"):
             st.text(_(_READS[question.kind]).format(**about))  # never markdown: it quotes what was typed
         if question.sentence:

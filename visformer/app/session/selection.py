@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
 from visformer.pictures.registry.options import per_layers
-from visformer.trace.stacks import STACKS, shape_of
-from visformer.web.selection import START_VIEW, Selection
+from visformer.trace.stacks import shape_of
+from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace
@@ -35,19 +35,13 @@ def chosen() -> Selection:
 def start(trace: "Trace | None") -> Selection:
     """Return the explorer's initial selection, constant while its page is open so that no picture is sent twice.
 
-    Parts that a link requests and the Trace does not have are reported, and fall back to their defaults. Where neither
-    a link nor the model says which head comes first, it is the one whose words read another word most.
+    Parts that a link requests and the Trace does not have are reported, and fall back to their defaults.
     """
     first = START.get()
     if trace is not None and not _IS_CHECKED.get():
         _IS_CHECKED.set(True)
         fitting, wrong = first.fitting(trace)
         ignore(first.link(), wrong)
-        if first == Selection(view=START_VIEW):
-            from visformer.analysis.heads import clearest_head
-
-            layer, head = clearest_head(trace, next(stack for stack in STACKS if stack.name == fitting.stack))
-            fitting = replace(fitting, layer=layer, head=head)
         START.set(first := fitting)
     return first
 

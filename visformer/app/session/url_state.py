@@ -7,14 +7,13 @@ Numbers count from 1, as on screen.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 from visformer import i18n
-from visformer.adapters.checkpoints import BUNDLED, find, folder_of, model_of
+from visformer.adapters.checkpoints import find, model_of, start_of
 from visformer.adapters.names import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.models import label, named, offered, require_allowed
@@ -24,7 +23,7 @@ from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits
 from visformer.trace.stacks import short_name
-from visformer.web.selection import START_VIEW, Selection
+from visformer.web.selection import BEGINNING, START_VIEW, Selection
 
 LANGUAGE, MODEL, TEXT, TARGET, PAGE = "lang", "model", "text", "target", "page"
 FOLLOW = "follow"  # a presenter's room; not part of a state
@@ -35,6 +34,7 @@ EXPLORER = "attention"  # the page of the explorer
 FIRST = "map"  # may be typed for the first page, whose address is "/"
 SHIPPED, SHORT, FAULTS = "from-text-to-translation", "attention-in-three-minutes", "find-what-is-broken"  # the lessons
 OWN = "own"  # stands for a visitor's own lesson that is too long for a link
+_PLACELESS = {"view"}  # of the selection: a link with no more means the head that comes first
 _MARK = "visformer_state"
 _NAME, _VALUE = re.compile(r"[a-z][a-z_-]{0,60}"), re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.CHOICE_CHARACTERS}}}")
 _LESSON, _STEP = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.LESSON_LINK}}}"), re.compile(r"[1-9][0-9]?")
@@ -73,9 +73,11 @@ class State:
         """Return the state as query parameters; the path of the address names the page."""
         common = {LANGUAGE: self.lang, MODEL: label(self.model), TEXT: self.text, TARGET: self.target}
         common |= {LESSON: self.lesson, STEP: self.step}
-        selected = self.selection.link() or {"stack": short_name(self.selection.stack)}
+        selected = self.selection.link()
         if self.selection == _unselected(self.model, self.choices):
             selected = {}
+        elif self.selection.stack and selected.keys() <= _PLACELESS:
+            selected["stack"] = short_name(self.selection.stack)
         return {**{name: value for name, value in common.items() if value}, **selected, **self.choices}
 
     @property
@@ -101,12 +103,9 @@ def _unselected(model: str, choices: Mapping[str, str]) -> Selection:
 
 @cache
 def start(model: str) -> Selection:
-    """Return the selection that the explorer starts with: the start.json of a bundled model names the head."""
-    if model in BUNDLED:
-        with suppress(OSError, ValueError, TypeError):  # visformer doctor says what is wrong
-            head = json.loads((folder_of(model) / "start.json").read_text(encoding="utf-8"))
-            return Selection(view=START_VIEW, **head)
-    return Selection(view=START_VIEW)
+    """Return the selection that the explorer starts with, without a stack where only the sentence tells the head."""
+    chosen = start_of(model)
+    return Selection(*chosen, view=START_VIEW) if chosen else BEGINNING
 
 
 def ignored(texts: Mapping[str, str], why: Mapping[str, VisformerError]) -> list[Remark]:
@@ -136,8 +135,10 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
         except VisformerError as error:
             del choices[name]
             wrong[name] = error
-    if not texts.keys() & {one.name for one in fields(Selection)} - unfit.keys():
-        selected = _unselected(common.get(MODEL, ""), choices)
+    named_here = texts.keys() & {one.name for one in fields(Selection)} - unfit.keys()
+    if named_here <= _PLACELESS:
+        first = _unselected(common.get(MODEL, ""), choices)
+        selected = replace(first, view=selected.view) if named_here else first
     return State(**common, selection=selected, choices=choices), ignored(texts, wrong)
 
 

@@ -75,10 +75,11 @@ def _blocks() -> "Blocks | None":
 
 
 def _chosen() -> Selection:
-    """Return the selection, within the model as far as it is known."""
+    """Return the selection, within the model as far as it is known; the first head, where only a Trace can tell it."""
     trace, chosen = run.current().trace, selection.chosen()
-    has_patterns = trace is not None and any(stack.in_trace(trace) for stack in STACKS)
-    return chosen.within(trace) if trace is not None and has_patterns else chosen
+    if trace is not None and any(stack.in_trace(trace) for stack in STACKS):
+        return chosen.within(trace)
+    return chosen if chosen.stack else Selection()
 
 
 def _part_of_model(page: Page) -> str | None:

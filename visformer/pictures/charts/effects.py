@@ -23,6 +23,7 @@ def moved_rows(
     *,
     title: str,
     axis: str,
+    down: str,
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw for each row the median of several distances as a dot, and their range as a line.
@@ -34,6 +35,7 @@ def moved_rows(
         high: the largest.
         title: title in a file.
         axis: title of the axis.
+        down: title of the rows.
         theme: "light" or "dark".
 
     Returns:
@@ -57,7 +59,7 @@ def moved_rows(
         hovertemplate="%{x:.4f} (%{customdata[0]:.4f}–%{customdata[1]:.4f})<extra></extra>",
     )
     table: dict[str, list[Any]] = {"row": [*rows], "median": [*median], "least": [*low], "most": [*high]}
-    _down(figure, rows, title=title, table=table, theme=theme)
+    _down(figure, rows, down, title=title, table=table, theme=theme)
     end = min(1.0, max([*high, 0.01]) * 1.05)
     figure.update_xaxes(title=axis, range=[-0.02 * end, end], gridcolor=LINE[theme], zeroline=False, rangemode="tozero")
     return figure
@@ -70,6 +72,7 @@ def top_tokens(
     *,
     layer: str,
     title: str,
+    down: str,
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw the top token of each row after each layer with its score; what the last layer says too is coloured.
@@ -80,6 +83,7 @@ def top_tokens(
         scores: (layer, row).
         layer: label of a layer, with ``{layer}`` from 1.
         title: title in a file.
+        down: title of the rows.
         theme: "light" or "dark".
 
     Returns:
@@ -106,7 +110,7 @@ def top_tokens(
         "token": [token for each in tokens for token in each],
         "score": [score for each in scores for score in each],
     }
-    _down(figure, rows, title=title, table=table, theme=theme)
+    _down(figure, rows, down, title=title, table=table, theme=theme)
     figure.update_xaxes(
         tickmode="array",
         tickvals=[*range(len(drawn))],
@@ -119,14 +123,17 @@ def top_tokens(
     return figure
 
 
-def _down(figure: go.Figure, rows: Sequence[str], *, title: str, table: dict[str, list[Any]], theme: Theme) -> None:
-    """Put the rows one below the other, as in a panel."""
+def _down(
+    figure: go.Figure, rows: Sequence[str], down: str, *, title: str, table: dict[str, list[Any]], theme: Theme
+) -> None:
+    """Put the rows one below the other, as in a panel, below their title ``down``."""
     figure.update_layout(**look(theme), **metadata(title, table))
     margin = {"l": 10, "r": 10, "t": 26, "b": 46}
-    figure.update_layout(showlegend=False, margin=margin, height=80 + 26 * len(rows))
+    figure.update_layout(showlegend=False, margin=margin, height=106 + 26 * len(rows))
     figure.update_layout(dragmode=False)  # a finger scrolls a wide picture
-    places = {"tickmode": "array", "tickvals": [*range(len(rows))], "ticktext": [literal(row) for row in rows]}
-    figure.update_yaxes(places, range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False, automargin=True)
+    texts = [f"<i>{literal(down)}</i>", *map(literal, rows)]
+    places = {"tickmode": "array", "tickvals": [*range(-1, len(rows))], "ticktext": texts}
+    figure.update_yaxes(places, range=[len(rows) - 0.5, -1.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"color": FAINT[theme]})
 
 

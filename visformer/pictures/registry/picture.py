@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import visformer.pictures
 from visformer.errors import N_, LinkError, VisformerError
-from visformer.pictures.registry.options import Option, OptionError, resolved
+from visformer.pictures.registry.options import SELECTED, Option, OptionError, resolved
 from visformer.pictures.registry.setting import Setting, Source
+from visformer.trace.stacks import STACKS
 
 if TYPE_CHECKING:  # plotly
     from visformer.panel import Panel
@@ -77,6 +78,11 @@ class Picture(View):
     in_handouts: bool = True
     live: bool = False
 
+    @property
+    def shows_head(self) -> bool:
+        """Whether it shows the selection of the explorer, so that it begins with the same head."""
+        return SELECTED[0] in self.options
+
     def make(self, source: Source, values: Mapping[str, Any] | None = None) -> "Drawn":
         """Draw it.
 
@@ -112,8 +118,11 @@ class Picture(View):
             said = N_("{picture} has no option {name!r}; it has {names}.")
             raise OptionError(said, picture=self.name, name=unknown[0], names=", ".join(self.names) or "-")
         setting = Setting(source, self.needs)
+        given = {name: value for name, value in values.items() if value is not None}
+        if self.shows_head and not given.keys() & _PLACE:
+            given |= {name: value for name, value in _first(setting).items() if name in known}
         for option in self.options:
-            value = values.get(option.name)
+            value = given.get(option.name)
             if value is not None:
                 setting[option.name] = option.check(value, setting)
             elif on_page and option.name in self.page_defaults:
@@ -121,6 +130,18 @@ class Picture(View):
             else:
                 setting[option.name] = option.start(setting)
         return setting
+
+
+_PLACE = {option.name: option for option in SELECTED[:3]}.keys()
+
+
+def _first(setting: Setting) -> dict[str, Any]:
+    """Return the head that comes first by the names of its options; {} without attention."""
+    from visformer.analysis.heads import first_head
+
+    trace = setting.patterns
+    there = any(stack.in_trace(trace) for stack in STACKS)
+    return dict(zip(_PLACE, first_head(trace), strict=True)) if there else {}
 
 
 Where = Literal["model", "tokens", "embedding", "position", "masks", "attention", "layer", "output"]

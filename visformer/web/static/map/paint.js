@@ -21,9 +21,10 @@ const CLOSE = 1.4 // times the size of the whole picture, from which the ends of
 const ARRIVED = 0.9 // share of their way on which they have them
 const SMALLEST = 11 // pixels of these names
 const OTHER = 0.2 // opacity of the rows that are not being computed
-const TOKENS = 150 // pixels on the screen from which a head has its tokens beside it
+const TOKENS = 100 // pixels on the screen from which a head has its tokens beside it
 const NUMBERS = 30 // width of a cell from which it has its number
 const LARGE = 400 // and up to which
+const HUGE = 80 // pixels on the screen from which the name of a block above its heads is left out: one sees a part of it
 
 /**
  * @param {HTMLCanvasElement} canvas
@@ -188,12 +189,12 @@ function paintLetters({ context, theme, model, scene }, { column: { side }, size
 }
 
 /** The name beside a block, or above its heads in a narrow column, and a second line. */
-function paintName({ context, theme }, column, rect, name, below, active) {
+function paintName({ context, theme, view }, column, rect, name, below, active) {
   context.textBaseline = "middle"
   context.fillStyle = active ? theme.accent : theme.text
   context.font = `${active ? "600 " : ""}${column.sizes.name}px ${theme.font}`
   if (column.narrow) {
-    if (rect.h < 24) return
+    if (rect.h < 24 || column.sizes.name * view.scale > HUGE) return
     context.textAlign = "left"
     context.fillText(shorten(context, name, rect.w), rect.x + 3, rect.y + (column.tight ? 7 : 8))
     return
@@ -460,6 +461,7 @@ function paintNamesOfStrands({ context, layout, theme, model, view, scene }, rea
   const ends = layout.strands[Math.floor(layout.strands.length / 2)].branches
   for (const { layer, points: [, , , , { x, y }] } of reading ? ends.filter((one) => one.layer === reading.layer) : ends) {
     const wide = context.measureText(model.text.keys_values).width
+    if (x - 7 - wide < view.x || x + 1 > view.x + layout.width / view.scale) continue // it would be cut off
     context.globalAlpha = 0.92
     context.fillStyle = theme.background
     context.beginPath()
@@ -640,7 +642,9 @@ function paintLabels({ context, theme, view }, { x, y, w, h }, rows, columns) {
   const [high, wide] = [h / rows.length, w / columns.length]
   if (high * view.scale < 11 || high * view.scale > LARGE) return
   context.font = `${size}px ${theme.font}`
-  const left = Math.max(...rows.map((token) => context.measureText(token).width)) + 2 * size
+  const room = x - view.x - size // beside it, where the picture is narrow
+  const names = rows.map((token) => shorten(context, token, room))
+  const left = Math.max(...names.map((token) => context.measureText(token).width)) + 2 * size
   const above = Math.max(...columns.map((token) => context.measureText(token).width)) * 0.75 + 1.5 * size
   context.globalAlpha = 0.94
   context.fillStyle = theme.background
@@ -650,7 +654,7 @@ function paintLabels({ context, theme, view }, { x, y, w, h }, rows, columns) {
   context.fillStyle = theme.text
   context.textBaseline = "middle"
   context.textAlign = "right"
-  rows.forEach((token, i) => context.fillText(token, x - size * 0.5, y + (i + 0.5) * high))
+  names.forEach((token, i) => context.fillText(token, x - size * 0.5, y + (i + 0.5) * high))
   context.textAlign = "left"
   columns.forEach((token, i) => {
     context.save()

@@ -14,13 +14,17 @@ export function spellWeight(weight) {
   return weight < LEAST ? `<${LEAST.toFixed(6)}` : weight.toPrecision(4)
 }
 
-/** Format a number for a cell, as svg.py does; a weight that would read .00 is left out, and exactly 0 is written as 0. */
+/**
+ * Format a number for a cell, as svg.py does. What would read .00 is not taken for 0: a weight is left out, and exactly 0 is
+ * written as 0; of other numbers, which may be missing, it is ≈0, unless it is a rounding error.
+ */
 export function spellCell(number, decimals, scale) {
   if (Number.isNaN(number)) return ""
-  if (scale === "weight" && number > 0 && number < 0.5 * 10 ** -decimals) return ""
-  if (scale === "weight" && number === 0) return "0"
+  const isTiny = Math.abs(number) < 0.5 * 10 ** -decimals
+  if (scale === "weight" && isTiny) return number > 0 ? "" : "0"
   if (Math.abs(number) >= LARGE) return number.toExponential(2)
   if (decimals > FINE && number !== 0) return number.toExponential(1)
+  if (isTiny && Math.abs(number) >= LEAST) return "≈0"
   const words = number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
   return words.replace(/^-(?=[.0]*$)/, "") // rounded to 0, it has no sign
 }
