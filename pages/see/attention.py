@@ -12,8 +12,8 @@ from visformer.app.session.examples import NAMING
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON, page_named
 from visformer.app.session.slots import Slot
-from visformer.app.widgets import controls, downloads, locator, pick, unavailable
-from visformer.app.widgets.component import attention_effect, attention_view, attention_weights
+from visformer.app.widgets import controls, locator, pick, unavailable
+from visformer.app.widgets.component import CANVAS, attention_effect, attention_view, attention_weights
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.effects import EFFECTS, describe_weight
@@ -60,7 +60,7 @@ def explorer() -> None:
         pick.link_inside(trace, selected)
         if unavailable.predicts(trace):
             st.page_link(page_named("effects"), label=_("What its weights do"), query_params=address.to_query())
-        downloads.attention(trace)
+    run.current().exports.append((trace, CANVAS))
     if place_of(selected) == CLICKED.get() and not LESSON.get().is_open:  # a lesson does not speak of nats
         with picture:
             tell_effect(trace, selected)

@@ -51,7 +51,7 @@ def whole_model() -> None:
     locator.send("selected")
     with st.container(horizontal=True, vertical_alignment="center"):
         pick.link_inside(trace, chosen)
-        downloads.page([(model, KEY)])
+    run.current().exports.append((model, KEY))
     if HAS_MOVED.pop():
         replace_address(page.current_page(), address.of_run(), key="zoom_address")
 

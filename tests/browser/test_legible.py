@@ -158,7 +158,7 @@ def test_open_menus_buttons_and_the_focused_page_are_legible_in_the_dark(open_ap
         "e => [document.activeElement === e, getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]"
     )
     assert (plain, *ring) == ("none", True, "solid", "2px")
-    page.get_by_role("button", name="Export").first.click()
+    page.get_by_role("button", name="Save").first.click()
     page.get_by_test_id("stPopoverBody").wait_for()
     wait_until_done(page)
     assert not examined(page)

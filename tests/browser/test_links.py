@@ -126,16 +126,16 @@ def test_a_text_too_long_for_a_link_is_saved_to_a_file_and_restored_from_it(open
     page.get_by_text("This cannot be shown").wait_for()
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("too long for a link").wait_for()
-    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Save").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="State", exact=True).click()
     download.value.save_as(tmp_path / "state.json")
     assert json.loads((tmp_path / "state.json").read_text(encoding="utf-8"))["text"] == text
     page.keyboard.press("Escape")
     submit(page, "I like cats.")
     page.wait_for_selector(".vf-root[data-painted]")
     wait_until_done(page)
-    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Save").click()
     page.locator("input[type=file]").set_input_files(tmp_path / "state.json")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(text)
 

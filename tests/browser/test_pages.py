@@ -62,8 +62,8 @@ def test_no_file_is_fetched_before_its_button_is_clicked(open_app, tmp_path):
         page.get_by_test_id("stDownloadButton").filter(has_text="CSV").get_by_role("button").click()
     download.value.save_as(tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").count("\n") > 3
-    page.get_by_test_id("stPopoverButton").filter(has_text="As a file").click()
-    page.get_by_role("button", name="Save", exact=True).wait_for()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Save").click()
+    page.get_by_role("button", name="State", exact=True).wait_for()
     wait_until_done(page)
     page.wait_for_timeout(300)  # a request would come late, too
     assert len([url for url in fetched if "/static/" not in url]) <= 1, "but the table"

@@ -33,7 +33,7 @@ def test_injected_scripts_do_not_run(server, chromium):
 def test_a_chart_can_be_downloaded(open_app):
     page = open_app()
     go_to(page, "Decoding")
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Save").click()
     with page.expect_download() as file:
         page.get_by_role("button", name="PNG", exact=True).first.click()
     assert file.value.path().read_bytes()[1:4] == b"PNG"

@@ -82,7 +82,7 @@ def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chrom
 
 def download(page):
     """Download a file of every format."""
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Save").click()
     for ending in ("SVG", "HTML", "CSV", "JSON", "safetensors"):
         with page.expect_download() as file:
             page.get_by_test_id("stDownloadButton").get_by_role("button", name=ending, exact=True).click()
@@ -96,7 +96,7 @@ def upload(page):
     dropzone = page.get_by_test_id("stFileUploaderDropzoneInput")
     for content in (b"\xff" * 60_000, f'{{"{MARKER}'.encode(), State(text=f"They met {MARKER}.").file().encode()):
         file = {"name": f"{MARKER}.json", "mimeType": "application/json", "buffer": content}
-        page.get_by_role("button", name="As a file").click()
+        page.get_by_role("button", name="Save").click()
         dropzone.set_input_files(file)
         expect(dropzone).to_have_count(0)  # the popover closes once the file is read
         wait_until_done(page)

@@ -156,7 +156,7 @@ def test_a_cell_has_the_theme_of_its_notebook(visit, tmp_path, html, body, dark)
 
 def test_the_app_exports_the_trace_and_head_that_it_shows(open_app, tmp_path):
     page = open_app(query="attention?stack=cross&layer=3&head=6")
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Save").click()
     files, names = {}, {}
     for label in ("SVG", "HTML", "CSV", "JSON", "safetensors"):
         files[label], names[label] = download(page, page.get_by_role("button", name=label, exact=True))
@@ -178,7 +178,7 @@ def test_panels_are_downloaded_as_png_svg_and_csv(open_app):
     page = open_app()
     page.get_by_role("link", name="Masks", exact=True).click()
     wait_for_panels(page)
-    page.get_by_role("button", name="Export").click()
+    page.get_by_role("button", name="Save").click()
     png, name = download(page, page.get_by_role("button", name="PNG", exact=True))
     assert name == "en-zh-masks-batch.png"
     assert Image.open(io.BytesIO(png)).width > 600

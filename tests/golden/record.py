@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 
-from tests.app.pages.seen import AS_A_FILE, open_file, open_link, seen
+from tests.app.pages.seen import SAVING, open_file, open_link, seen
 from tests.golden.compare import SAVED, read, write
 from tests.golden.traces import content, saved_traces
 
@@ -29,7 +29,7 @@ def of_link(link, *, locale="", **more):
 
 def of_state(name):
     """Record what a saved state shows when it is opened."""
-    return {"file": name} | seen(open_file(open_link("/"), name, *AS_A_FILE))
+    return {"file": name} | seen(open_file(open_link("/"), name, *SAVING))
 
 
 def of_step(number):

@@ -31,7 +31,7 @@ SAYS |= {"info", "success", "warning", "error"}
 ASKS = {"text_input", "number_input", "slider", "select_slider", "selectbox", "multiselect", "button_group", "radio"}
 ASKS |= {"toggle", "checkbox"}
 BUTTONS = {"button", "download_button"}
-AS_A_FILE = ("As a file", "存为文件")
+SAVING = ("Save", "保存")
 _COLOURS = re.compile(r"\\textcolor\{#\w+\}|\{foreground=\"#\w+\"\}")
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\u2060")
 
@@ -72,7 +72,7 @@ def open_file(app, name, *popover):
 def saved(app):
     """Return the file that the app offers of a session, as passed to the button: AppTest has no downloads."""
     with patch.object(st, "download_button") as button:
-        open_popover(app, *AS_A_FILE)
+        open_popover(app, *SAVING)
     ((_label, make, name, _kind), _look) = button.call_args
     assert name == "visformer-state.json"
     return make()

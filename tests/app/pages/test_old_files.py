@@ -5,7 +5,7 @@ After an intended change, record again: see ``tests/golden/record.py``.
 
 import pytest
 
-from tests.app.pages.seen import AS_A_FILE, open_file, open_link, saved, seen
+from tests.app.pages.seen import SAVING, open_file, open_link, saved, seen
 from tests.golden.compare import SAVED, assert_alike, read
 from tests.golden.record import LESSON, STEPS, of_state, of_step, states
 
@@ -22,7 +22,7 @@ def test_a_state_shows_what_it_showed(expected):
 
 @pytest.mark.parametrize("name", states())
 def test_a_state_is_saved_again_unchanged(name):
-    app = open_file(open_link("/"), name, *AS_A_FILE)
+    app = open_file(open_link("/"), name, *SAVING)
     assert saved(app) == (SAVED / name).read_text(encoding="utf-8")
 
 

@@ -30,18 +30,20 @@ def offered(app):
     return [button.proto.label for button in app.get("download_button")]
 
 
-def open_export(app, key="page"):
-    app.session_state[f"{key}_export"] = True
+def open_menu(app):
+    app.session_state["saving"] = True
     app.run()
     assert not app.exception
-    return offered(app)
+    *files, state = offered(app)
+    assert state in ("State", "状态")
+    return files
 
 
 def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     monkeypatch.setattr(html, "page", lambda *_, **__: pytest.fail("made before it was requested"))
     app = new_app(lang="zh")
     assert offered(app) == []
-    assert open_export(app, "attention") == [*formats("trace"), "HTML（训练历程）"]
+    assert open_menu(app) == [*formats("trace"), "HTML（训练历程）"]
     numbers = "、".join(formats("trace", "numbers"))
     assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
 
@@ -50,16 +52,16 @@ def test_the_explorer_at_every_moment_is_made_where_the_moments_were_kept(new_ap
     asked = {}
     monkeypatch.setattr(downloads, "made", lambda make, **how: asked.update({how["place"]: make}) or (lambda: b""))
     app = new_app(model="mini-gpt@3", q="The boat was late.", layer="2", head="5", lang="zh")
-    assert open_export(app, "attention")[-1] == "HTML（训练历程）"
+    assert open_menu(app)[-1] == "HTML（训练历程）"
     page = asked["history"]().decode()
     assert page.count(' id="moment-') == 10
     assert "<small>mini-gpt</small>" in page and '<html lang="zh">' in page
-    assert "HTML, its training" not in open_export(new_app(model="untrained-16x2-enc1-dec1-ff32"), "attention")
+    assert "HTML, its training" not in open_menu(new_app(model="untrained-16x2-enc1-dec1-ff32"))
 
 
 def test_the_whole_model_is_offered_as_a_page_that_plays(new_app):
     app = new_app(page="see/map", lang="zh")
-    assert open_export(app) == formats("model") == ["HTML"]
+    assert open_menu(app) == formats("model") == ["HTML"]
     assert "HTML：这幅图，无需网络即可播放。" in captions(app)
 
 
@@ -67,7 +69,7 @@ def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch)
     monkeypatch.setattr(limits, "MAX_NUMBERS", 10)
     app = new_app()
     unlimited = [one.name for one in FORMATS if one.offers.get("trace") and not one.limited]
-    assert open_export(app, "attention") == [*unlimited, "HTML, its training"]
+    assert open_menu(app) == [*unlimited, "HTML, its training"]
     [text] = [caption for caption in captions(app) if "too many for CSV" in caption]
     limited = " and ".join(one.name for one in FORMATS if one.limited)
     assert f"{limited}, which hold up to 10. safetensors holds all of them" in text
@@ -75,8 +77,8 @@ def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch)
 
 def test_the_formats_that_people_use_most_come_first(new_app):
     """PNG of the explorer is drawn by the browser, as it is on screen."""
-    assert open_export(new_app(), "attention")[:3] == ["SVG", "HTML", "CSV"]
-    assert open_export(new_app(page="understand/head"))[:3] == ["PNG", "SVG", "CSV"]
+    assert open_menu(new_app())[:3] == ["SVG", "HTML", "CSV"]
+    assert open_menu(new_app(page="understand/head"))[:3] == ["PNG", "SVG", "CSV"]
 
 
 def test_no_cell_or_name_of_a_table_becomes_a_formula(monkeypatch):
@@ -88,16 +90,16 @@ def test_no_cell_or_name_of_a_table_becomes_a_formula(monkeypatch):
     assert files == ["\ufeff'=1,n,share\r\n'=1+1,1,0.1\r\n' @SUM(A1),-2,\r\n,3,-1.5\r\n".encode()]
 
 
-def test_a_page_has_one_export_for_all_its_panels_and_one_row_for_each_figure(new_app, monkeypatch):
+def test_a_page_has_one_row_for_all_its_panels_and_one_for_each_figure(new_app, monkeypatch):
     made = []
     monkeypatch.setattr(downloads, "file_of", lambda *args: made.append(args))
     monkeypatch.setattr(downloads, "made", lambda make, **_: make() or b"")
     app = new_app(page="understand/head")
-    assert [one.proto.popover.label for one in app.get("popover")].count("Export") == 1
-    assert open_export(app) == formats("panels")
+    assert [one.proto.popover.label for one in app.get("popover")].count("Save") == 1
+    assert open_menu(app) == formats("panels")
     (names,) = {tuple(panel.name for panel in one_by_one(shown)) for _, shown, _ in made}
     assert {"q", "k", "pattern", "v", "heads"} <= {*names}, "those of both columns"
-    assert open_export(new_app(page="understand/decoding")) == [*formats("figure"), *formats("panels")]
+    assert open_menu(new_app(page="understand/decoding")) == [*formats("figure"), *formats("panels")]
 
 
 def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
@@ -115,14 +117,16 @@ def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
         ("arcs", "arcs", "cross-L3-H2-arcs"),
     ):
         drawn.clear(), names.clear()
-        open_export(new_app(stack="cross", layer="3", head="2", view=view), "attention")
+        app = new_app(stack="cross", layer="3", head="2", view=view)
+        app.session_state["saving"] = True
+        assert not app.run().exception
         assert {*drawn} == {viewed}, view
         assert names[:2] == [f"en-zh-{file}.svg", "en-zh-attention.html"], view
 
 
 def test_curves_and_trees_can_be_exported(new_app):
     for where in ({"page": "see/positions"}, {"page": "understand/decoding", "decoding_view": "beams"}):
-        assert open_export(new_app(**where)) == formats("figure"), where
+        assert open_menu(new_app(**where)) == formats("figure"), where
 
 
 @pytest.mark.parametrize(

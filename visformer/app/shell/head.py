@@ -18,7 +18,7 @@ from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import timeline
-from visformer.app.widgets import controls, unavailable
+from visformer.app.widgets import controls, downloads, unavailable
 from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
 from visformer.pictures.registry.picture import pages as registered
@@ -227,7 +227,8 @@ def language_switch() -> None:
     )
 
 
-_FILE = Slot("state_file", False)  # whether its popover is open
+SAVING = Slot("saving", False)
+"""Whether the menu of files is open."""
 _LISTED = 10  # lines of a notice
 
 
@@ -246,7 +247,7 @@ def _ignored_parts() -> None:
 
 
 def _share(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
-    """Draw the button that copies a link to the page, the presentation's buttons, and the popover for files.
+    """Draw the button that copies a link to the page, the presentation's buttons, and the menu of files.
 
     A presentation shows ``outcome`` above its picture, after the sentence; ``on_type`` takes one that is typed there.
     """
@@ -264,14 +265,17 @@ def _share(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         words["unlinked"] = run.unlinked
     link_button(words)
     presenting.bar(run, outcome, on_type)
-    box = st.popover(_("As a file"), type="tertiary", on_change="rerun", key=_FILE.key)
+    box = st.popover(_("Save"), type="tertiary", on_change="rerun", key=SAVING.key)
     if not box.open:
         return
     with box:
-        st.caption(_("Everything a link holds, even if it is too long for one."))
+        if run.exports:
+            downloads.page(run.exports)
+            st.divider()
+        st.caption(_("Where you are: everything a link holds, even if it is too long for one."))
         # Made on a click: a browser fetches a finished file with the page, on a slow line when it is gone already.
-        st.download_button(_("Save"), shown.file, "visformer-state.json", "application/json", on_click="ignore")
-        key = f"{_FILE.key}_{slots.version(_FILE.key)}"
+        st.download_button(_("State"), shown.file, "visformer-state.json", "application/json", on_click="ignore")
+        key = f"{SAVING.key}_{slots.version(SAVING.key)}"
         st.file_uploader(_("Open a saved file"), "json", max_upload_size=1, key=key, on_change=_open_file, args=(key,))
 
 
@@ -286,5 +290,5 @@ def _open_file(key: str) -> None:
         address.restore(state, [*unread, *wrong])
     else:
         remarks.add(unread)
-    slots.renew(_FILE.key)
-    _FILE.set(False)
+    slots.renew(SAVING.key)
+    SAVING.set(False)

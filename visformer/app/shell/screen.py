@@ -18,7 +18,7 @@ from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import head, side_bar
 from visformer.app.streamlit_private import logs, run_context
 from visformer.app.streamlit_private.other_sessions import address_of
-from visformer.app.widgets import component, controls, downloads, waiting
+from visformer.app.widgets import component, controls, waiting
 from visformer.errors import N_, LinkError
 
 _SIDE_BAR = 232  # pixels: the picture needs the width more
@@ -54,7 +54,6 @@ class Screen:
         run = runs.current()
         with self.body, controls.errors_shown():
             self.page.run()
-            downloads.page(run.exports)
         address.settle(run)
         return run
 
@@ -70,8 +69,6 @@ class Screen:
         is_presenter = bool(following.presented())
         with self.body, controls.errors_shown():
             (guessing.draw_for_presenter if is_presenter else guessing.draw_for_phone)(guess)
-            if is_presenter:
-                downloads.page(runs.current().exports)
         with self.head:
             head.notices()
             if is_presenter:

@@ -1,8 +1,7 @@
-"""The export of a page's pictures. A file is made only when its button is clicked, where long work is done."""
+"""The files of a page's pictures. Each is made only when its button is clicked, where long work is done."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -42,7 +41,20 @@ _CONTENTS: dict[Kind, str] = {
 """What a file of each kind contains; the braces stand for the names of the formats."""
 
 
-def attention(trace: "Trace") -> None:
+def page(pictures: Sequence[tuple[Any, str]]) -> None:
+    """Offer all pictures of a page, each with its key: the explorer, panels as one picture, and each other one."""
+    kinds = [(drawable_of(shown).name, shown, key) for shown, key in pictures]
+    panels = [(shown, key) for kind, shown, key in kinds if kind == "panels"]
+    for kind, shown, key in kinds:
+        if kind == "trace":
+            _offer_explorer(shown)
+        elif kind != "panels":
+            _offer(shown, key=key, start=selection.chosen().start() if kind == "pair" else None)
+    if panels:
+        _offer([panel for shown, _key in panels for panel in shown], key=panels[0][1])
+
+
+def _offer_explorer(trace: "Trace") -> None:
     """Offer the explorer, its head in focus, and the weights of all heads."""
     start = selection.selection(trace).start()
     part = "cross" if "cross" in start["stack"] else start["stack"].split(".")[0]
@@ -50,10 +62,8 @@ def attention(trace: "Trace") -> None:
     picture = f"{part}-L{start['layer'] + 1}-H{start['head'] + 1}" + ("" if view == "heatmap" else f"-{view}")
     place = {name: start[name] for name in ("stack", "layer", "head")}
     drawn = {"place": place, "start": start, "view": view, "query": start["query"] or 0}
-    with _popover(CANVAS) as is_open:
-        if is_open:
-            _offer(trace, key=CANVAS, picture=picture, **drawn)
-            _offer_history(start)
+    _offer(trace, key=CANVAS, picture=picture, **drawn)
+    _offer_history(start)
 
 
 def _offer_history(start: Mapping[str, Any]) -> None:
@@ -75,20 +85,6 @@ def _offer_history(start: Mapping[str, Any]) -> None:
     tell(key, st)
 
 
-def page(pictures: Sequence[tuple[Any, str]]) -> None:
-    """Offer all pictures of a page, each with its key: panels as one picture, and each other one."""
-    panels = [(shown, key) for shown, key in pictures if drawable_of(shown).name == "panels"]
-    joined = [(shown, key) for shown, key in pictures if drawable_of(shown).name != "panels"]
-    if panels:
-        joined.append(([panel for shown, _key in panels for panel in shown], panels[0][1]))
-    if not joined:
-        return
-    with _popover("page") as is_open:
-        for shown, key in joined if is_open else ():
-            start = selection.chosen().start() if drawable_of(shown).name == "pair" else None
-            _offer(shown, key=key, start=start)
-
-
 def csv(table: "DataFrame", what: str) -> None:
     """Offer a table as CSV. It is made on a click: a browser fetches a finished file with the page, asked or not."""
     from visformer.export.tables import columns_csv
@@ -100,15 +96,6 @@ def csv(table: "DataFrame", what: str) -> None:
         return columns_csv({str(name): plain[name] for name in plain}).encode()
 
     st.download_button(label, make, f"{file_name(what)}.csv", "text/csv", key="csv", on_click="ignore")
-
-
-@contextmanager
-def _popover(key: str) -> Iterator[bool]:
-    """Draw a popover; whether it is open, which is when its buttons are drawn."""
-    _ = boxes.gettext()
-    box = st.popover(_("Export"), type="tertiary", on_change="rerun", key=f"{key}_export")
-    with box:
-        yield bool(box.open)
 
 
 def _offer(shown: Any, *, key: str, picture: str = "", **options: Any) -> None:
