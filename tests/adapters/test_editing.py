@@ -12,7 +12,6 @@ from tests.adapters.huggingface.hub import tiny_model, tiny_module, tokenizer
 from tests.support import tiny_gpt, tiny_translator
 from visformer import edits
 from visformer.adapters.recording import Recorder
-from visformer.app.edits import editing
 from visformer.edits import EachRow, Silence, Uniform
 from visformer.errors import EditError
 
@@ -125,12 +124,6 @@ def test_an_edit_of_several_heads_is_one_of_each(edit):
 def test_equal_edits_are_equal_however_they_were_written(edit, same):
     assert edit == same and hash(edit) == hash(same)
     assert edits.from_json(json.loads(json.dumps(edit.to_json()))) == edit
-
-
-def test_a_link_holds_an_edit_of_several_heads():
-    text = editing.cells_text([edits.Block("encoder.0.self_attn", head=(0, 2), query=1)])
-    cells = editing.cells_from_text(text, np.ones((2, 3, 3), dtype=bool), 3, layers=(0, 1))
-    assert np.argwhere(cells).tolist() == [[0, head, 1, key] for head in (0, 2) for key in range(3)]
 
 
 @pytest.mark.parametrize(

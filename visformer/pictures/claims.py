@@ -10,7 +10,7 @@ class Claim:
     """A sentence or formula of course notes that is wrong, or that is written differently here.
 
     Args:
-        page: name of the page that it concerns.
+        page: name of the page whose formula has it beside it; "": none.
         topic: name of its topic of the course.
         printed: the claim in the notes, abridged.
         right: the correct version.
@@ -130,7 +130,7 @@ CLAIMS = (
         N_("A plain attribute stays behind when the model moves to a GPU, and is not saved with it."),
     ),
     Claim(
-        "embedding",
+        "",
         "words",
         N_("the embedding is multiplied to give it the scale of the positions"),
         N_("right for rows of variance 1/d_model, not for nn.Embedding's of variance 1"),
@@ -182,7 +182,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "attention",
+        "",
         "cost",
         N_("a Transformer is not limited by the length of a text"),
         N_("n² weights, and no positions beyond max_len if they are learned"),

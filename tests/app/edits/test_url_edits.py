@@ -102,3 +102,9 @@ def test_an_edit_is_limited_to_the_tokens_decoded_so_far():
     assert edit.within((1, HEADS, 1, 1)) is None
     with pytest.raises(EditError, match="3 is not in 0 to 2"):
         edit("decoder.0.self_attn.mask", torch.ones(1, HEADS, 3, 3, dtype=torch.bool))
+
+
+def test_a_link_holds_an_edit_of_several_heads():
+    text = editing.cells_text([Block("encoder.0.self_attn", head=(0, 2), query=1)])
+    cells = editing.cells_from_text(text, np.ones((2, 3, 3), dtype=bool), 3, layers=(0, 1))
+    assert np.argwhere(cells).tolist() == [[0, head, 1, key] for head in (0, 2) for key in range(3)]
