@@ -91,15 +91,14 @@ def search(place: Any) -> None:
         return
     found = course.search(words, _)
     if not found:
-        st.text(_("Nothing in the notes has “{words}”.").format(words=words.strip()))
+        st.text(
+            _("Nothing on this page has “{words}”: try another word, or a topic above.").format(words=words.strip())
+        )
     for place in found[:FOUND]:
         title = f"{_(place.topic.title)} › {_(place.example.title)}"
+        key = f"lab_found_{place.example.name}"
         st.button(
-            plain(title),
-            key=f"lab_found_{place.example.name}",
-            on_click=go,
-            args=(place.example.name,),
-            type="tertiary",
+            plain(title), key=key, on_click=go, args=(place.example.name,), type="tertiary", help=plain(place.text)
         )
 
 

@@ -59,4 +59,4 @@ def test_column_and_row_vectors_give_the_same_query_so_the_claim_is_a_convention
     x, w = rng.normal(size=4), rng.normal(size=(3, 4))
     assert np.allclose(w @ x, x[None] @ w.T)
     assert claim("head", "$q = W_Q").convention
-    assert [one.printed for one in CLAIMS if one.convention] == ["$q = W_Q\\, x$"]
+    assert [one.printed for one in CLAIMS if one.convention] == ["$q = W_Q\\, x$", "x + Dropout(Sublayer(LN(x)))"]

@@ -73,7 +73,7 @@ CLAIMS = (
         "head",
         "attention",
         N_("V in the line for Q, in a vectorised formula"),
-        "$Q = X W_Q$",
+        r"$Q = b_q 1^T + W_q X$",
         N_("Without Q there is nothing to compare K with."),
     ),
     Claim(
@@ -106,7 +106,10 @@ CLAIMS = (
         "residual",
         N_("the width d may change freely across the block"),
         N_("one width d_model through the whole block"),
-        N_("x + Sublayer(x) adds number to number. Only inside a sublayer, as in the feed-forward, may it differ."),
+        N_(
+            "x + Sublayer(x) adds number to number. Only inside a sublayer, as in the feed-forward, may it differ; the "
+            "vocabulary's size comes after the last block."
+        ),
     ),
     Claim(
         "block",
@@ -162,14 +165,62 @@ CLAIMS = (
         "masks",
         N_("source_mask = zeros(8, 4, 4), for a batch of 2"),
         "(2, 1, 1, 4)",
-        N_("After unsqueeze(0) the 8 is taken for the 8 heads: it fits by chance. A mask belongs to a sentence."),
+        N_(
+            "It is a mask for each head, and all sentences of a batch share it: so it cannot hide the padding of "
+            "one of "
+            "them. A mask belongs to a sentence."
+        ),
     ),
     Claim(
         "block",
         "residual",
         N_("b2 = ones, x.std(), std + ε"),
         N_("b2 = zeros, divided by d, √(σ² + ε)"),
-        N_("The class differs in all three from the formula and the table beside it, and from torch.nn.LayerNorm."),
+        N_(
+            "b2 and d − 1 change the numbers of the table beside the class. ε stands inside the root in one formula of "
+            "the notes and outside in another and in the code: less than 1e-5 apart."
+        ),
+    ),
+    Claim(
+        "block",
+        "residual",
+        "x + Dropout(Sublayer(LN(x)))",
+        "LN(x + Sublayer(x))",
+        N_(
+            "Two conventions: the notes' code is pre-norm, as GPT-2; their formulas, the paper and this translator are "
+            "post-norm. Pre-norm needs one more norm at the end. Here: TransformerConfig(norm='pre')."
+        ),
+        convention=True,
+    ),
+    Claim(
+        "",
+        "residual",
+        N_("a line that skips s₃, s₄ and s₅: x₅ = f(x₄) + x₂"),
+        N_("in a Transformer each sum skips one sublayer: x₅ = f(x₄) + x₄"),
+        N_("The reason is the same: what is known need not pass through what comes between."),
+    ),
+    Claim(
+        "block",
+        "feed-forward",
+        N_("the feed-forward network goes from many dimensions to few and back"),
+        N_("from d_model (512) to d_ff (1,024 here, 2,048 in the paper) and back"),
+        N_("It widens: more units than numbers, each of which may respond to something of its own."),
+    ),
+    Claim(
+        "head",
+        "heads",
+        "$X' = W_o (X'_1, …, X'_H)^T$",
+        r"$X' = W_o \begin{bmatrix} X'_1 \\ \vdots \\ X'_H \end{bmatrix}$",
+        N_(
+            "With words as columns the heads stand below one another, (H · d_v) × n; a transposition would mix them up."
+        ),
+    ),
+    Claim(
+        "",
+        "words",
+        N_("“apple” → [0.12, −0.38, …, 0.02], and later [0.2, −0.5, 0.9, …]"),
+        N_("both are made up: a word has one row, whatever the sentence"),
+        N_("Such vectors are learned, and mean nothing outside their model."),
     ),
     Claim(
         "block",

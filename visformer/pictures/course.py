@@ -71,6 +71,7 @@ class Topic:
         live: pages that show it live.
         classes: the names of its classes.
         tables: comparisons in words.
+        terms: what else the notes call it, for the search, as they write it.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Topic:
     live: tuple[LivePage, ...]
     classes: tuple[ClassNames, ...] = ()
     tables: tuple[Comparison, ...] = ()
+    terms: str = ""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -98,6 +100,10 @@ TOPICS = (
             "of the first word has to survive every step to the last. Attention lets every word read every other "
             "directly and all at the same time; the price is one weight for each pair of words."
         ),
+        terms=(
+            "RNN CNN LSTM 循环神经网络 卷积神经网络 研究动机 背景 历史 影响 优势 优点 缺点 并行计算 "
+            "长距离依赖 可解释 通用性 预训练 SOTA 复杂度"
+        ),
         examples=worked.WHY,
         live=(LivePage(page="", label=N_("The whole model, played word by word"), choices={"text": _BEIJING}),),
         tables=(
@@ -107,7 +113,7 @@ TOPICS = (
                 rows=(
                     (
                         N_("computes all words at once"),
-                        N_("no step waits for another: three products of matrices"),
+                        N_("no step waits for another: a few products of matrices"),
                         N_("“steps that wait for one another”, above"),
                     ),
                     (
@@ -132,6 +138,11 @@ TOPICS = (
                         N_("Positions"),
                     ),
                     (
+                        N_("serves for text, pictures and speech"),
+                        N_("whatever can be cut into a sequence of vectors"),
+                        N_("Where it came from, and where it went"),
+                    ),
+                    (
                         N_("overfits small data"),
                         N_("millions of numbers learn from few sentences"),
                         N_("Learning"),
@@ -143,11 +154,22 @@ TOPICS = (
                 columns=(N_("year"), N_("what"), N_("kind")),
                 rows=(
                     ("2015", N_("Bahdanau et al.: attention beside a recurrent network"), N_("encoder and decoder")),
-                    ("2017", N_("Vaswani et al.: attention alone, the Transformer"), N_("encoder and decoder")),
+                    (
+                        "2017",
+                        N_("Vaswani et al. at Google, for translation: attention alone, neither RNN nor CNN"),
+                        N_("encoder and decoder"),
+                    ),
                     ("2018", "GPT", N_("decoder only")),
                     ("2018", "BERT", N_("encoder only")),
                     ("2019", N_("GPT-2: 12 layers in its smallest size"), N_("decoder only")),
+                    ("2019", "XLNet", "–"),
                     ("2020", N_("ViT: patches of a picture as words"), N_("encoder only")),
+                    ("2020", N_("Conformer: speech"), N_("encoder only")),
+                    (
+                        "2023",
+                        N_("Prince, Understanding Deep Learning, chapter 12: a figure of the slides"),
+                        N_("a book"),
+                    ),
                 ),
             ),
         ),
@@ -160,6 +182,7 @@ TOPICS = (
             "to embed a sentence is to copy rows. The rows are learned, so that words used alike come to lie near "
             "each other; the same word has the same row wherever it stands."
         ),
+        terms="词嵌入层 词向量 嵌入 查表 lookup 词表 Embedding word embedding 量纲 one-hot 语义",
         examples=worked.WORDS,
         live=(
             LivePage(
@@ -170,7 +193,12 @@ TOPICS = (
             LivePage(page="embedding", label=N_("From letters to tokens"), choices={"text": _SAME_WORD}),
         ),
         classes=(
-            ClassNames("Embeddings(512, 1000)", "vf.model.Embedding", "nn.Embedding", "(2, 4) → (2, 4, 512)"),
+            ClassNames(
+                "Embeddings(512, 1000)([[100, 2, 421, 508], [491, 998, 1, 221]])",
+                "vf.model.Embedding(1000, config)",
+                "nn.Embedding(1000, 512)",
+                "(2, 4) → (2, 4, 512)",
+            ),
             ClassNames(
                 "word_embedding_forward: W[x]", "vf.model.Embedding", "F.embedding", "(N, T), (V, D) → (N, T, D)"
             ),
@@ -204,6 +232,10 @@ TOPICS = (
             "slow "
             "ones tell the beginning from the end, and no two positions get the same numbers."
         ),
+        terms=(
+            "位置编码器 位置编码 三角函数 正弦 余弦 sin cos PE div_term max_len 频率 唯一性 周期 "
+            "register_buffer 可学习的位置嵌入 ViT 广播机制 外积 逐元素 顺序"
+        ),
         examples=worked.POSITIONS,
         live=(
             LivePage(
@@ -226,7 +258,7 @@ TOPICS = (
         classes=(
             ClassNames(
                 "PositionalEncoding(512, 0.1, 60)",
-                "vf.model.Embedding (both in one)",
+                "vf.model.Embedding",
                 "–",
                 "(2, 4, 512) → (2, 4, 512)",
             ),
@@ -263,6 +295,11 @@ TOPICS = (
             "it hands over. Queries times keys give scores, softmax makes each row of them weights that sum to 1, and "
             "the new vector of a word is the sum of all values by these weights."
         ),
+        terms=(
+            "注意力机制 自注意力机制 点积自注意力 缩放点积注意力 Scaled Dot-Product Attention 查询 键 "
+            "值 Query Key Value 相似度 相关性 注意力得分 注意力权重 加权求和 归一化 对齐函数 "
+            "alignment 梯度消失 缩放因子 QK^T Q=K=V 北京 上海"
+        ),
         examples=worked.ATTENTION,
         live=(
             LivePage(
@@ -286,7 +323,22 @@ TOPICS = (
                 "attention(query, key, value, mask, dropout)",
                 "vf.attention(q, k, v, mask=…)",
                 "F.scaled_dot_product_attention",
-                "(2, 4, 512) → (2, 4, 512), (2, 4, 4)",
+                "(2, 4, 512) · (2, 512, 4) → (2, 4, 4) · (2, 4, 512) → (2, 4, 512)",
+            ),
+        ),
+        tables=(
+            Comparison(
+                title=N_("What has to fit together"),
+                columns=(N_("matrix"), N_("shape"), N_("with the notes' sizes, for each of 8 heads")),
+                rows=(
+                    ("X", "n × d_model", "4 × 512"),
+                    ("W_Q, W_K", "d_model × d_k", "512 × 64"),
+                    ("W_V", "d_model × d_v", "512 × 64"),
+                    ("Q, K", N_("n × d_k: of one width, which may differ from that of X"), "4 × 64"),
+                    ("V", N_("n × d_v: usually d_v = d_k"), "4 × 64"),
+                    ("W_O", "(h · d_v) × d_model", "512 × 512"),
+                    ("W_Q, W_K, W_V, b", N_("shared by all positions: so any n will do"), "–"),
+                ),
             ),
         ),
     ),
@@ -294,15 +346,16 @@ TOPICS = (
         name="masks",
         title=N_("Masks"),
         idea=N_(
-            "In training the decoder is given the whole translation at once, so each position has to be kept from "
-            "seeing the words that it is to predict: the causal mask is a lower triangle. A padding mask hides the "
-            "filler behind shorter sentences of a batch; here True always means “may attend”."
+            "The decoder is autoregressive: each word may depend on those before it alone, but in training it is given "
+            "the whole translation at once, and the causal mask, a lower triangle, hides what comes after. A padding "
+            "mask hides the filler behind shorter sentences of a batch; here True always means “may attend”."
         ),
+        terms=("掩码张量 掩码 mask masked_fill 上三角 下三角 自回归 因果 causal 时间步 填充 padding 未来信息"),
         examples=worked.MASKS,
         live=(
             LivePage(
                 page="masks",
-                label=N_("欢迎来中国, one word more at each step"),
+                label=N_("欢迎来中国, one token more at each step"),
                 choices={"text": "Welcome to China.", "target": "欢迎来中国", "masks_view": "steps"},
             ),
             LivePage(
@@ -328,6 +381,10 @@ TOPICS = (
             "numbers that attend independently and in parallel. Their outputs are laid end to end, and W_O mixes them "
             "into one vector for each word."
         ),
+        terms=(
+            "多头注意力机制 多头自注意力机制 Multi-Head Attention 切分 拼接 Concat view transpose "
+            "contiguous 转置 4个线性层 线性变换 head_num W^O"
+        ),
         examples=worked.HEADS,
         live=(
             LivePage(
@@ -342,10 +399,15 @@ TOPICS = (
                 "MultiHeadedAttention(8, 512, 0.1)",
                 "vf.model.MultiHeadAttention(512, 8)",
                 "nn.MultiheadAttention(512, 8)",
-                "(2, 4, 512) → (2, 4, 512)",
+                "(2, 4, 512) → (2, 4, 8, 64) → (2, 8, 4, 64) → (2, 4, 8, 64) → (2, 4, 512)",
             ),
             ClassNames(".attn", "vf.Trace.from_attention", "need_weights=True", "(2, 8, 4, 4)"),
-            ClassNames("clones(module, N)", "nn.ModuleList", "copy.deepcopy", "–"),
+            ClassNames(
+                "clones(nn.Linear(512, 512), 4)",
+                "w_q, w_k, w_v, w_o of MultiHeadAttention",
+                "in_proj_weight, out_proj",
+                "4 × (512, 512)",
+            ),
         ),
         tables=(
             Comparison(
@@ -366,7 +428,7 @@ TOPICS = (
                     (
                         N_("more general"),
                         N_("several views of the sentence are combined"),
-                        N_("no proof: the paper measured 8 as best"),
+                        N_("in the paper 8 and 16 heads were equal, 1 and 32 worse"),
                     ),
                 ),
             ),
@@ -380,6 +442,7 @@ TOPICS = (
             "between them, the same for every position. The inner layer is wider, so that each of its d_ff units can "
             "respond to one feature and write something back."
         ),
+        terms="前馈全连接层 前馈神经网络 前馈网络 FFN MLP ReLU 激活函数 d_ff 非线性 感知机",
         examples=worked.FEED_FORWARD,
         live=(
             LivePage(
@@ -403,8 +466,14 @@ TOPICS = (
         idea=N_(
             "Around each sublayer its input is added to its output: nothing known is lost, and in training the "
             "gradient "
-            "has a straight way down to the first layer. LayerNorm then brings each word's numbers to mean 0 and "
-            "variance 1, whatever the other words and sentences of the batch are."
+            "does not vanish on its way down to the first layer. LayerNorm then brings each word's numbers to mean "
+            "0 and "
+            "variance 1, whatever the other words and sentences are, so that training is steady and converges faster."
+        ),
+        terms=(
+            "规范化层 层归一化 层标准化 LayerNorm BatchNorm 批量归一化 残差连接 Residual Add Norm "
+            "子层连接结构 SublayerConnection 梯度消失 梯度爆炸 均值 方差 标准差 eps gamma beta 收敛 "
+            "Pre-LN Post-LN"
         ),
         examples=worked.RESIDUAL,
         live=(
@@ -415,11 +484,11 @@ TOPICS = (
             ),
         ),
         classes=(
-            ClassNames("LayerNorm(512)", "torch's", "nn.LayerNorm(512)", "(2, 4, 512) → (2, 4, 512)"),
+            ClassNames("LayerNorm(512)", "nn.LayerNorm(512)", "nn.LayerNorm(512)", "(2, 4, 512) → (2, 4, 512)"),
             ClassNames(
                 "SublayerConnection(512)",
-                "inside vf.model.EncoderLayer",
-                "inside nn.TransformerEncoderLayer",
+                "vf.model.EncoderLayer",
+                "nn.TransformerEncoderLayer",
                 "(2, 4, 512) → (2, 4, 512)",
             ),
         ),
@@ -433,8 +502,15 @@ TOPICS = (
                     (N_("sentences of different length"), N_("no matter"), N_("padding changes the mean")),
                     (N_("a batch of one"), N_("as always"), N_("no sensible variance in training")),
                     (N_("at test time"), N_("the same computation"), N_("averages kept from training")),
-                    (N_("used in"), "Transformer, BERT, GPT", "ResNet, VGG"),
-                    (N_("cost"), N_("a mean and a variance for each word"), N_("for each feature; none at test time")),
+                    (N_("used in"), "Transformer, BERT, GPT", "ResNet, VGG, CNN"),
+                    (N_("convolutional networks"), N_("usually worse"), N_("good, and faster to train")),
+                    (N_("pictures (N, C, H, W)"), N_("for each N, over C"), N_("for each C, over N, H and W")),
+                    (N_("steady for"), N_("sequences and small batches"), N_("large batches")),
+                    (
+                        N_("cost"),
+                        N_("a mean and a variance for each word, always"),
+                        N_("for each feature; at test time those of training are used"),
+                    ),
                 ),
             ),
             Comparison(
@@ -457,6 +533,7 @@ TOPICS = (
             "N of them, one on top of the other. It keeps one vector for each source word, of the same width in every "
             "layer, and the last layer's are the memory."
         ),
+        terms="编码器层 编码器部分 EncoderLayer Encoder 堆叠 GPT-2 12层 Transformer Block 参数量",
         examples=worked.ENCODER,
         live=(
             LivePage(page="", label=N_("Into a layer of the encoder"), choices={"zoom": "encoder.1"}),
@@ -484,6 +561,10 @@ TOPICS = (
             "written so far and whose keys and values are computed from the memory. Its self-attention is masked, so "
             "that each position knows only what stands before it."
         ),
+        terms=(
+            "解码器层 解码层 解码器部分 DecoderLayer Decoder 编码-解码注意力 交叉注意力 memory "
+            "中间语义张量 src_attn BERT ChatGPT"
+        ),
         examples=worked.DECODER,
         live=(
             LivePage(page="", label=N_("Into a layer of the decoder"), choices={"zoom": "decoder.1"}),
@@ -506,7 +587,28 @@ TOPICS = (
                 "nn.TransformerDecoder",
                 "(2, 4, 512), (2, 4, 512) → (2, 4, 512)",
             ),
-            ClassNames("EncoderDecoder", "vf.Transformer(config)", "nn.Transformer", "(2, 4), (2, 4) → (2, 4, 1000)"),
+            ClassNames("Transformer", "vf.Transformer(config)", "nn.Transformer", "(2, 4), (2, 4) → (2, 4, 1000)"),
+        ),
+        tables=(
+            Comparison(
+                title=N_("The three sublayers"),
+                columns=(N_("sublayer"), N_("queries from"), N_("keys and values from"), N_("mask")),
+                rows=(
+                    (
+                        N_("masked self-attention"),
+                        N_("the target so far"),
+                        N_("the target so far"),
+                        N_("target_mask: causal, and the target's padding"),
+                    ),
+                    (
+                        N_("cross-attention: src_attn(x, m, m)"),
+                        N_("the target so far"),
+                        N_("memory"),
+                        N_("source_mask: the source's padding"),
+                    ),
+                    (N_("feed-forward"), "–", "–", "–"),
+                ),
+            ),
         ),
     ),
     Topic(
@@ -517,13 +619,14 @@ TOPICS = (
             "softmax turns the scores into probabilities. The paper uses the embedding's own table for it, so that a "
             "word scores high whose row points where the vector points."
         ),
+        terms="输出部分 线性层 生成器 softmax 词表 概率",
         examples=worked.OUTPUT,
         live=(
             LivePage(page="decoding", label=N_("From the vector to the next word, step by step"), choices={"text": ""}),
         ),
         classes=(
             ClassNames(
-                "Generator: Linear + log_softmax",
+                "Linear + softmax",
                 "vf.model.Output(512, 1000)",
                 "nn.Linear",
                 "(2, 4, 512) → (2, 4, 1000)",
@@ -540,6 +643,7 @@ TOPICS = (
             "word "
             "at a time and is given its own words again."
         ),
+        terms="训练 解码 推理 逐词生成 损失 交叉熵 困惑度 随机失活 dropout 预测下一个词",
         examples=worked.TRAINING,
         live=(
             LivePage(page="learning", label=N_("Train a small Transformer and watch it"), choices={}),
@@ -555,6 +659,7 @@ TOPICS = (
             "the text, four times the memory. For sentences that is little beside the other layers; for a book it is "
             "the wall that long-context models work around, so length is limited after all."
         ),
+        terms="计算成本 复杂度 O(n^2) 内存 显存 长文本 序列长度限制",
         examples=worked.COST,
         live=(LivePage(page="attention", label=N_("All n² weights of a sentence"), choices={"text": _BEIJING}),),
     ),
@@ -572,21 +677,31 @@ class Found:
 
 
 def search(words: str, gettext: Gettext) -> list[Found]:
-    """Return the examples whose texts have all these words, in any case: those whose titles have them first.
+    """Return the examples whose texts have all these words: those whose titles have them first.
 
-    It looks through titles, ideas, names of classes, misprints, tables, remarks and printed numbers, in the visitor's
-    language and in English. What belongs to a topic counts for its first example.
+    It looks through titles, ideas, terms, names of classes, misprints, tables, remarks and printed numbers, in the
+    visitor's language and in English. What belongs to a topic counts for its first example. Case, spaces, brackets and
+    signs of multiplication make no difference, and W^T is Wᵀ.
     """
-    wanted = words.casefold().split()
+    wanted = [*filter(None, map(_plain, words.split()))]
     found: list[tuple[int, Found]] = []
     for topic in TOPICS if wanted else ():
         for example in topic.examples:
             texts = [*_texts(topic, example, gettext)]
-            hits = [next((rank for rank, text in enumerate(texts) if word in text.casefold()), None) for word in wanted]
+            plain = [*map(_plain, texts)]
+            hits = [next((rank for rank, text in enumerate(plain) if word in text), None) for word in wanted]
             ranks = [rank for rank in hits if rank is not None]
             if len(ranks) == len(wanted):
                 found.append((max(ranks), Found(topic, example, texts[ranks[0]])))
     return [place for _, place in sorted(found, key=lambda each: each[0])]
+
+
+_UNSIGNIFICANT = str.maketrans("−", "-", " \u00a0[]()（）·*×")
+
+
+def _plain(text: str) -> str:
+    """Return a text as it is compared."""
+    return text.casefold().replace("^t", "ᵀ").replace("==", "=").translate(_UNSIGNIFICANT)
 
 
 def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[str]:
@@ -594,14 +709,15 @@ def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[str]:
     texts: list[tuple[str, ...]] = [(example.title,), (topic.title,)]
     if example is topic.examples[0]:
         texts += [(names.notes, names.ours, names.torch, names.shapes) for names in topic.classes]
-        texts += [(topic.idea,), *((live.label,) for live in topic.live)]
+        texts += [(topic.terms,), (topic.idea,), *((live.label,) for live in topic.live)]
         texts += [(claim.printed, claim.right, claim.why) for claim in topic.claims]
         texts += [(table.title, *row) for table in topic.tables for row in (table.columns, *table.rows)]
     texts += [(Message(name), remark) for name, remark in example.remarks.items()]
     for name, printed in example.printed.items():
-        texts.append((Message(name), *(f"{value:.15g}" for value in printed[np.isfinite(printed)].flat)))
-    texts += [rows for rows in example.rows.values() if isinstance(rows, tuple)]
-    texts.append((*map(Message, example.inputs), *(name for _, name in example.code)))
+        numbers = printed[np.isfinite(printed)].ravel()
+        texts.append((Message(name), *(f"{value:.15g} {value:.2f} {value:.4f}" for value in numbers)))
+    texts += [rows for rows in (*example.rows.values(), *example.tokens) if isinstance(rows, tuple)]
+    texts.append((*map(Message, example.inputs), *(name for _, name in example.code), example.formula))
     for parts in texts:
         yield " · ".join(translated(part, gettext) for part in parts)
         yield " · ".join(parts)

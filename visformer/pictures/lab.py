@@ -116,7 +116,8 @@ def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -
 
 def _labels(view: LabView, name: str, shape: tuple[int, ...], gettext: Gettext) -> tuple[Labels, Labels]:
     axes = [axis for axis in view.example.axes.get(name, ()) if axis not in SLICED] or ["", ""]
-    texts = [tuple(translated(text, gettext) for text in view.example.labels(name, view.inputs)), ()]
+    across = view.example.columns.get(name, ())
+    texts = [tuple(translated(text, gettext) for text in view.example.labels(name, view.inputs)), across]
     if view.example.tokens:
         words = view.example.tokens[view.at["sample"]]
         texts = [words if axis in ("token", "query", "key") else () for axis in axes]

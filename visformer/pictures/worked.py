@@ -55,6 +55,7 @@ class Worked:
         remarks: name of a result to an explanation of a misprint, or of what the result shows.
         rows: name of an input or result to the labels of its rows, or to the name of the input whose numbers label
             them.
+        columns: name of an input or result to the labels of its columns.
         axes: name of an input or result to the names of its axes, if it has more than two; all but two of them are in
             :data:`SLICED`, first or in the middle.
         tokens: the tokens of each sample, for axes "token", "query" and "key".
@@ -72,6 +73,7 @@ class Worked:
     printed: Arrays = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
     rows: Mapping[str, tuple[str, ...] | str] = field(default_factory=dict)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tokens: tuple[tuple[str, ...], ...] = ()
     instead: str = ""

@@ -58,9 +58,8 @@ WHY = (
         name="paths",
         title=N_("How far it is from the first word to the last"),
         section="4",
-        formula=r"""&\text{attention: } 1 \\[4pt]
-&\text{recurrence: } n - 1 \\[4pt]
-&\text{convolution: } \left\lceil \frac{n - 1}{\lfloor k / 2 \rfloor} \right\rceil""",
+        formula=r"""&1, \qquad n - 1, \\[4pt]
+&\left\lceil \frac{n - 1}{\lfloor k / 2 \rfloor} \right\rceil""",
         code=((_HERE, "_paths"), (_HERE, "_hops")),
         inputs={"n": matrix([8]), "k": matrix([3])},
         compute=_paths,
@@ -70,8 +69,8 @@ WHY = (
                 "in a recurrent network: on so long a way its trace, and in training the gradient, fades."
             ),
             "steps that wait for one another": N_(
-                "A recurrent network computes word 5 only after word 4. Attention computes all words at once: one "
-                "product of matrices, which is what a GPU is made for."
+                "A recurrent network computes word 5 only after word 4. Attention computes all words at once, by a "
+                "few products of matrices, which is what a GPU is made for."
             ),
         },
         rows={
@@ -349,7 +348,7 @@ POSITIONS = (
         title=N_("Broadcasting: an outer product"),
         section="3.5",
         formula=r"""&(A * B)_{ij} = A_{ij} B_{ij} \\[4pt]
-&(\mathrm{column} * \mathrm{row})_{ij} = \mathrm{column}_i \, \mathrm{row}_j""",
+&(c * r)_{ij} = c_i \, r_j""",
         code=((_HERE, "_outer"),),
         inputs={
             "A": matrix([1, 2], [3, 4]),
@@ -429,7 +428,8 @@ POSITIONS = (
         remarks={
             "embedding + PE": N_(
                 "The notes count positions from 1 (2 and 6) in a formula that counts from 0 (1 and 5), and use "
-                "0.0001 for the second frequency. The point still holds: one word, two inputs."
+                "0.0001 for the second frequency. Set pos to 2 and 6: the first two columns are theirs. The point "
+                "still holds: one word, two inputs."
             )
         },
         rows={"pos": ("和", "和"), "PE": ("和 1", "和 5"), "embedding + PE": ("和 1", "和 5")},
@@ -524,14 +524,14 @@ def _columns(inputs: Arrays) -> dict[str, Floats]:
 
 
 def _vectors(inputs: Arrays) -> dict[str, Floats]:
-    x = inputs["X"]
-    scores = x @ x.T
+    x = inputs["X"]  # (sample, token, d_model)
+    scores = x @ x.swapaxes(-2, -1)  # (sample, query, key)
     pattern = formulas.softmax(scores)
     return {
         "Q·Kᵀ": scores,
         "softmax(Q·Kᵀ)": pattern,
         "softmax(Q·Kᵀ) · V": pattern @ x,
-        "softmax(Q·Kᵀ / √d_k)": formulas.softmax(scores / math.sqrt(x.shape[1])),
+        "softmax(Q·Kᵀ / √d_k)": formulas.softmax(scores / math.sqrt(x.shape[-1])),
     }
 
 
@@ -573,13 +573,23 @@ def _begins(first: Floats, shape: tuple[int, ...]) -> Floats:
 _ALTERNATE = matrix([1, 0], [0, 1], [1, 0], [0, 1])
 _V = matrix([1, 2], [3, 4], [5, 6])
 _READ = {"K": matrix([7, 8], [9, 10], [11, 12]), "V": matrix([13, 14], [15, 16], [17, 18])}
-_FOUR = ("欢迎", "来", "到", "北京")
-_EIGHT_NUMBERS = matrix(
-    [-1.9052, -0.9970, 2.4629, -0.9832, 0.5912, 0.7575, -1.8449, -2.2885],
-    [-1.0458, 0.8641, 0.9074, 0.2570, 2.1946, 0.6371, -0.3272, -0.3470],
-    [0.1827, -0.1038, 1.4048, -0.1738, 0.4960, -0.2144, -1.6113, -1.3831],
-    [-0.8744, -0.9542, -1.7613, 0.6556, 0.6225, 0.8198, -0.3386, -1.3912],
-)
+SENTENCES = (("欢迎", "来", "到", "北京"), ("欢迎", "来", "到", "上海"))
+_EIGHT_NUMBERS = np.array(
+    [
+        [
+            [-1.9052, -0.9970, 2.4629, -0.9832, 0.5912, 0.7575, -1.8449, -2.2885],
+            [-1.0458, 0.8641, 0.9074, 0.2570, 2.1946, 0.6371, -0.3272, -0.3470],
+            [0.1827, -0.1038, 1.4048, -0.1738, 0.4960, -0.2144, -1.6113, -1.3831],
+            [-0.8744, -0.9542, -1.7613, 0.6556, 0.6225, 0.8198, -0.3386, -1.3912],
+        ],
+        [
+            [-1.9859, 1.5068, 1.8134, 0.2302, 0.8836, 2.6075, 0.0109, -0.4834],
+            [0.0526, -0.8190, -1.6013, 0.6656, -0.9374, -1.0759, 0.1085, 0.6963],
+            [-1.1066, 1.4148, 0.0370, 0.0127, -1.2052, -0.9551, -0.4569, 1.8279],
+            [1.3182, 0.0177, 2.0565, 0.1859, -0.7157, -1.5397, 1.3168, 0.4910],
+        ],
+    ]
+)  # (sample, token, d_model)
 _SCORES_PRINTED = matrix(
     [21.2206, 6.2903, 1.2201, 0.8742],
     [6.2903, 7.1234, 1.5678, 1.2345],
@@ -609,8 +619,9 @@ ATTENTION = (
         printed={"W_Q · x": matrix([1.27, 1.84, 1.51, 1.61])},
         remarks={
             "W_Q · x": N_(
-                "The printed product does not follow from the printed matrix; the input should be the sum, not "
-                "the bare embedding."
+                "The printed product does not follow from the printed matrix: it is 1.21, 1.80, 1.67, 1.95. The "
+                "formula "
+                "beside it says E of went; what is put in is the sum with the position, which is right."
             ),
             "xᵀ · W_Qᵀ": N_("Columns or rows: with the weights transposed, both conventions give the same query."),
             "xᵀ · W_Q": N_("The same table in the other convention, not transposed, gives another query."),
@@ -697,25 +708,31 @@ ATTENTION = (
         inputs={"X": _EIGHT_NUMBERS},
         compute=_vectors,
         printed={
-            "Q·Kᵀ": _SCORES_PRINTED,
-            "softmax(Q·Kᵀ)": np.eye(4),
-            "softmax(Q·Kᵀ) · V": _EIGHT_NUMBERS,
+            "Q·Kᵀ": _begins(_SCORES_PRINTED, (2, 4, 4)),
+            "softmax(Q·Kᵀ)": _begins(np.eye(4), (2, 4, 4)),
+            "softmax(Q·Kᵀ) · V": _begins(_EIGHT_NUMBERS[0], (2, 4, 8)),
         },
         remarks={
             "Q·Kᵀ": N_(
-                "Only 21.2206 follows from the notes' own vectors. And a word does not always score highest with "
+                "Of the 16 printed scores only 21.2206 follows from the notes' own vectors. And a word does not "
+                "always score highest with "
                 "itself: "
                 "到 · 欢迎 is 9.65, 到 · 到 only 6.85."
             ),
             "softmax(Q·Kᵀ)": N_(
                 "So it is no identity matrix: 到 reads 欢迎. Where it nearly is, that comes of taking Q = K = V = X "
-                "without "
-                "weights and without √d_k, not of words being most related to themselves."
+                "without weights and without √d_k, not of words being most related to themselves."
             ),
             "softmax(Q·Kᵀ) · V": N_("Not V itself: the row of 到 is nearly that of 欢迎."),
-            "softmax(Q·Kᵀ / √d_k)": N_("Scaled, the rows are softer: 到 reads 欢迎 with .669 and itself with .248."),
+            "softmax(Q·Kᵀ / √d_k)": N_(
+                "Scaled, the rows are softer: the weight of 到 on 欢迎 is 0.669, on itself 0.248."
+            ),
         },
-        rows=dict.fromkeys(("X", "Q·Kᵀ", "softmax(Q·Kᵀ)", "softmax(Q·Kᵀ) · V", "softmax(Q·Kᵀ / √d_k)"), _FOUR),
+        axes={
+            **dict.fromkeys(("X", "softmax(Q·Kᵀ) · V"), ("sample", "token", "d_model")),
+            **dict.fromkeys(("Q·Kᵀ", "softmax(Q·Kᵀ)", "softmax(Q·Kᵀ / √d_k)"), ("sample", "query", "key")),
+        },
+        tokens=SENTENCES,
     ),
     Worked(
         name="softmax",
@@ -801,7 +818,7 @@ MASKS = (
         name="time-steps",
         title=N_("Step by step: 欢迎来中国"),
         section="3.2.3",
-        formula=r"\sym{mask}{M}_{ij} = 1 \text{ where } j \le i",
+        formula=r"\sym{mask}{M}_{ij} = [\,j \le i\,]",
         code=((_HERE, "_time_steps"), ("formulas.py", "causal_mask")),
         inputs={N_("n"): matrix([5])},
         compute=_time_steps,
@@ -819,7 +836,14 @@ MASKS = (
                 "来 中, so row 1 reads the start token, and no row is empty."
             ),
         },
-        rows={"1 = may attend, of what the decoder is given": ("<s>", "欢", "迎", "来", "中")},
+        rows={
+            "1 = hidden, of the words to be written": ("1", "2", "3", "4", "5"),
+            "1 = may attend, of what the decoder is given": ("<s>", "欢", "迎", "来", "中"),
+        },
+        columns={
+            "1 = hidden, of the words to be written": ("欢", "迎", "来", "中", "国"),
+            "1 = may attend, of what the decoder is given": ("<s>", "欢", "迎", "来", "中"),
+        },
     ),
     Worked(
         name="triangles",
@@ -874,7 +898,6 @@ def _split(inputs: Arrays) -> dict[str, Floats]:
     }
 
 
-SENTENCES = (_FOUR, (*_FOUR[:3], "上海"))
 _IDS_OF = tuple(dict.fromkeys(word for sentence in SENTENCES for word in sentence))
 _IDS = np.array([[_IDS_OF.index(word) for word in sentence] for sentence in SENTENCES])
 
@@ -1003,7 +1026,10 @@ HEADS = (
         remarks={
             "cut into heads": N_("No numbers move: the d_model numbers of a token are split into heads of d_k each."),
             "head before token: Q": N_("The head and token axes are swapped, so that each head holds all its tokens."),
-            "heads end to end": N_("Back to one row of d_model numbers per token, the first head's first."),
+            "heads end to end": N_(
+                "Back to one row of d_model numbers per token, the first head's first. A transposition only changes "
+                "strides, and view wants contiguous numbers: so the code says contiguous() in between."
+            ),
         },
         axes={
             **dict.fromkeys(("X", "X · W_Q", "heads end to end", "times W_O"), ("sample", "token", "d_model")),
@@ -1035,7 +1061,8 @@ FEED_FORWARD = (
         name="feed-forward",
         title=N_("Two words through W_1, ReLU and W_2"),
         section="3.3",
-        formula=r"\mathrm{FFN}(\sym{input}{x}) = \max(0, \sym{input}{x} W_1 + b_1) \, W_2 + b_2",
+        formula=r"""&\mathrm{FFN}(\sym{input}{x}) \\[4pt]
+&= \max(0, \sym{input}{x} W_1 + b_1) \, W_2 + b_2""",
         code=((_HERE, "_feed_forward"), ("model/layers.py", "FeedForward")),
         inputs={
             "x": matrix([1, -1, 2], [0, 3, 1]),
@@ -1074,11 +1101,16 @@ def _norms(inputs: Arrays) -> dict[str, Floats]:
 def _broadcast(inputs: Arrays) -> dict[str, Floats]:
     x = inputs["x"]
     mean, deviation = x.mean(axis=-1, keepdims=True), x.std(axis=-1, keepdims=True)
+    gain, bias = inputs["γ"], inputs["β"]
+    if not gain.shape == bias.shape == (1, x.shape[-1]):
+        raise ShapeError(N_("γ and β are 1 × {d}: one number for each of a word's."), d=x.shape[-1])
+    normed = (x - mean) / (deviation + 1e-6)
     return {
         N_("mean"): mean,
         N_("σ, divided by d"): deviation,
         "x − μ": x - mean,
-        "(x − μ) / (σ + ε)": (x - mean) / (deviation + 1e-6),
+        "(x − μ) / (σ + ε)": normed,
+        "γ · x̂ + β": gain * normed + bias,
     }
 
 
@@ -1163,11 +1195,10 @@ RESIDUAL = (
             "LayerNorm of the notes' code": matrix([-1.3416, -0.4472, 0.4472, 1.3416]),
         },
         remarks={
-            "LayerNorm": N_("The notes' table and formula, and torch.nn.LayerNorm: divided by d, ε inside the root."),
+            "LayerNorm": N_("The notes' table, and torch.nn.LayerNorm: divided by d, ε = 1e-5 inside the root."),
             "LayerNorm of the notes' code": N_(
-                "The code gives other numbers than the table beside it, for three reasons: b2 starts as ones "
-                "(should be "
-                "zeros), x.std divides by d − 1, and ε stands outside the root."
+                "The code gives other numbers than the table beside it: b2 starts as ones (should be zeros), and x.std "
+                "divides by d − 1. Its ε = 1e-6 stands outside the root, which hardly shows."
             ),
             "the same with b2 = 0": N_(
                 "What remains: the sample deviation, ±1.1619 and ±0.3873 instead of ±1.3416 and ±0.4472."
@@ -1180,7 +1211,11 @@ RESIDUAL = (
         section="3.1",
         formula=r"\hat{\sym{input}{x}}_{tj} = \frac{\sym{input}{x}_{tj} - \mu_t}{\sym{q}{\sigma}_t + \epsilon}",
         code=((_HERE, "_broadcast"),),
-        inputs={"x": np.arange(1.0, 7.0).reshape(2, 3, 1) + np.arange(4.0)},
+        inputs={
+            "x": np.arange(1.0, 7.0).reshape(2, 3, 1) + np.arange(4.0),
+            "γ": np.ones((1, 4)),
+            "β": np.zeros((1, 4)),
+        },
         compute=_broadcast,
         printed={
             "mean": np.arange(2.5, 8.5).reshape(2, 3, 1),
@@ -1192,9 +1227,11 @@ RESIDUAL = (
                 "One mean for each word, its last axis kept with size 1: so it is repeated along all numbers of the "
                 "word."
             ),
-            "(x − μ) / (σ + ε)": N_("Right as printed: the table divides by d, unlike the code beside it."),
+            "(x − μ) / (σ + ε)": N_(
+                "The printed numbers are right: the table divides by d, unlike the code beside it."
+            ),
         },
-        axes=dict.fromkeys(("x", "mean", "σ, divided by d", "x − μ", "(x − μ) / (σ + ε)"), _IN_BLOCK),
+        axes=dict.fromkeys(("x", "mean", "σ, divided by d", "x − μ", "(x − μ) / (σ + ε)", "γ · x̂ + β"), _IN_BLOCK),
     ),
     Worked(
         name="two-norms",
@@ -1250,7 +1287,7 @@ RESIDUAL = (
         title=N_("Three layers, one of which loses everything"),
         section="3.1",
         formula=r"""&h_1 = \sym{input}{x} W_1, \quad h_2 = h_1 W_2, \quad y = h_2 W_3 \\[4pt]
-&\text{with the sum: } y = (h_2 + h_1) W_3""",
+&y_{+} = (h_2 + h_1) W_3""",
         code=((_HERE, "_three_layers"),),
         inputs={
             "x": matrix([1, 2]),
@@ -1302,12 +1339,18 @@ ENCODER = (
         name="sizes",
         title=N_("How many numbers a layer learns"),
         section="3.1",
-        formula=r"\text{encoder layer} = \text{attention} + \text{FFN} + 2\,\text{norms}",
+        formula=r"""&4 (d^2 + d) \\[4pt]
+&+ 2 d \, d_\mathit{ff} + d_\mathit{ff} + d \\[4pt]
+&+ 2 \cdot 2 d""",
         code=((_HERE, "_sizes"), ("model/layers.py", "EncoderLayer")),
         inputs=_SIZES,
         compute=_sizes,
         remarks={
-            "encoder layer": N_("For the notes' sizes: 512 wide, 1,024 inside, three layers."),
+            "encoder layer": N_(
+                "With the notes' sizes, 512 wide and 1,024 inside: 1,050,624 + 1,050,112 + 2 · 1,024 = 2,102,784; "
+                "three "
+                "layers and the last norm have 6,309,376. BERT-base is 768 wide."
+            ),
             "decoder layer if both attentions are one object": N_(
                 "The notes' test makes self-attention and cross-attention one object, so that both learn the same "
                 "weights: a third of the layer is missing."
@@ -1374,6 +1417,13 @@ def _loss(inputs: Arrays) -> dict[str, Floats]:
     }
 
 
+def _dropout(inputs: Arrays) -> dict[str, Floats]:
+    x, percent = inputs["x"], whole(inputs, "p in %", most=99)
+    kept = np.random.default_rng(0).random(x.shape) >= percent / 100
+    dropped = np.where(kept, x / (1 - percent / 100), 0.0)
+    return {N_("kept"): kept.astype(float), N_("after dropout"): dropped, N_("without it, in use"): x}
+
+
 def _operations(inputs: Arrays) -> dict[str, Floats]:
     lengths = np.array(_column(inputs, "n", most=65_536), dtype=float)[:, None]
     d, h, k = (whole(inputs, name, most=limits.LAB_WIDTH) for name in ("d_model", "n_heads", "k"))
@@ -1408,11 +1458,32 @@ OUTPUT = (
             ),
             "softmax": N_("The most probable word is written, and given to the decoder in the next step."),
             "log softmax": N_(
-                "The notes' Generator returns this: sums of logarithms instead of products of small numbers."
+                "Code often returns this, and calls the layer Generator: sums of logarithms instead of products of "
+                "small "
+                "numbers."
             ),
         },
         rows=dict.fromkeys(("E", "h · Eᵀ", "softmax", "log softmax"), _VOCABULARY),
     ),
+)
+
+_DROPOUT = Worked(
+    name="dropout",
+    title=N_("Dropout"),
+    section="5.4",
+    formula=r"\sym{input}{x}_i \to \frac{m_i}{1 - p} \, \sym{input}{x}_i, \quad P(m_i = 0) = p",
+    code=((_HERE, "_dropout"),),
+    inputs={"x": matrix([1, 2, 3, 4, 5, 6, 7, 8], [8, 7, 6, 5, 4, 3, 2, 1]), N_("p in %"): matrix([10])},
+    compute=_dropout,
+    remarks={
+        "after dropout": N_(
+            "In training each number is set to 0 with probability p and the others are divided by 1 − p, so that no "
+            "unit "
+            "can rely on another one. The notes do so with p = 0.1 after the positions, on the weights of attention, "
+            "after ReLU and on each sublayer's output before the sum; the paper only on the latter and on the input."
+        ),
+        "without it, in use": N_("Once trained, nothing is dropped: that is why this app never shows it."),
+    },
 )
 
 TRAINING = (
@@ -1433,6 +1504,7 @@ TRAINING = (
         },
         rows={"p": _WRITTEN, "−ln p": _WRITTEN},
     ),
+    _DROPOUT,
 )
 
 COST = (
@@ -1440,9 +1512,8 @@ COST = (
         name="operations",
         title=N_("Multiplications and memory for n words"),
         section="4",
-        formula=r"""&\text{attention: } O(n^2 d) \\[4pt]
-&\text{recurrence: } O(n d^2) \\[4pt]
-&\text{convolution: } O(k n d^2)""",
+        formula=r"""&O(n^2 d), \qquad O(n d^2), \\[4pt]
+&O(k n d^2)""",
         code=((_HERE, "_operations"),),
         inputs={
             N_("n"): matrix([16], [32], [64], [128], [256], [512], [1024]),
