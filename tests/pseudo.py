@@ -5,6 +5,7 @@ Exempt are tokens, typed text, numbers, and the names below.
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,23 @@ from babel.messages.pofile import write_po
 from scripts.check_locale import messages_in_code
 from visformer.adapters.checkpoints import BUNDLED
 from visformer.analysis import METHODS
+from visformer.errors import Message
 from visformer.export.formats import FORMATS
+from visformer.pictures.course import TOPICS
 
 CODE, NAME = "xx", "⟦Xx⟧"
 
 _WORD = re.compile(r"[^\W\d_][\w.-]*\w")  # one letter alone is a symbol or a key
+
+
+def _unmarked() -> Iterator[str]:
+    """Yield the texts of the course that are no messages: code, shapes and names."""
+    for topic in TOPICS:
+        rows = [row for table in topic.tables for row in (table.columns, *table.rows)]
+        rows += [(claim.printed, claim.right) for claim in topic.claims]
+        rows += [(names.notes, names.ours, names.torch, names.shapes) for names in topic.classes]
+        yield from (text for row in rows for text in row if not isinstance(text, Message))
+
 
 NAMES = {
     "proper names": (
@@ -29,8 +42,9 @@ NAMES = {
     ),
     "notation of the paper, and names of settings in the code": (
         "softmax ReLU sin cos exp mask pos base max_len self cross ffn top-p".split(),
-        "PE Kᵀ PEᵀ xᵀ W_Q W_K W_V W_O W_Qᵀ b_Q b_K b_V b_O W_1 b_1 W_2 b_2 d_model d_k d_ff".split(),
+        "PE Kᵀ PEᵀ Eᵀ ids ln xᵀ W_Q W_K W_V W_O W_Qᵀ b_Q b_K b_V b_O W_1 b_1 W_2 b_2 d_model d_k d_ff".split(),
     ),
+    "names and shapes in the course notes": (_WORD.findall(" ".join(_unmarked())),),
     "formulas of methods": (_WORD.findall(" ".join(method.plain for method in METHODS.values())),),
     "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),

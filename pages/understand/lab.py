@@ -1,6 +1,7 @@
 """The course notes by topic: the idea, worked examples that can be changed, misprints, live pages and classes."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import streamlit as st
 from visformer.app.session import address, boxes, presentation_steps, run, slots
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
-from visformer.app.session.slots import Slot
+from visformer.app.session.slots import Slot, widget_key
 from visformer.app.widgets import controls, formula_box, pick, tables, url_widgets, waiting
-from visformer.errors import N_, NumberError, ShapeError, VisformerError, translated
+from visformer.errors import N_, NumberError, ShapeError, VisformerError
 from visformer.formulas import Floats
 from visformer.model import cost
 from visformer.pictures import course, lab
@@ -57,11 +58,12 @@ def choose() -> tuple[Topic, Worked]:
     st.markdown(plain(_(topic.idea)))
     chosen = CHOSEN.get()
     if len(topic.examples) > 1:
-        boxes.keep_choice(CHOSEN.key)
+        box = Slot(widget_key(CHOSEN.key, topic.name), chosen)
+        box.set(chosen)
         titles = {each.name: _(each.title) for each in topic.examples}
-        chosen = st.selectbox(
-            _("Worked example or experiment"), [*titles], format_func=titles.__getitem__, key=CHOSEN.key
-        )
+        label = _("Worked example or experiment")
+        take = partial(take_example, box)
+        st.selectbox(label, [*titles], format_func=titles.__getitem__, key=box.key, on_change=take)
     address.show(CHOSEN.key, None if chosen == names[0] else chosen)
     presentation_steps.offer_options(CHOSEN.key, names, chosen)
     return topic, lab.examples()[chosen]
@@ -69,6 +71,11 @@ def choose() -> tuple[Topic, Worked]:
 
 def _name(example: Worked) -> str:
     return example.name
+
+
+def take_example(box: Slot[str]) -> None:
+    """Open the example that was chosen in the box of its topic."""
+    CHOSEN.set(box.get())
 
 
 def open_topic() -> None:
@@ -94,11 +101,11 @@ def search(place: Any) -> None:
         st.text(
             _("Nothing on this page has “{words}”: try another word, or a topic above.").format(words=words.strip())
         )
+    hits = st.container(gap="xxsmall")
     for place in found[:FOUND]:
-        title = f"{_(place.topic.title)} › {_(place.example.title)}"
-        key = f"lab_found_{place.example.name}"
-        st.button(
-            plain(title), key=key, on_click=go, args=(place.example.name,), type="tertiary", help=plain(place.text)
+        title, name = f"{_(place.topic.title)} › {_(place.example.title)}", place.example.name
+        hits.button(
+            plain(title), key=f"lab_found_{name}", on_click=go, args=(name,), type="tertiary", help=plain(place.text)
         )
 
 
@@ -162,18 +169,14 @@ def draw_words(topic: Topic) -> None:
         draw_table(table.columns, table.rows)
     if topic.classes:
         st.subheader(_("What it is called"), anchor=False)
-        rows = tuple(
-            (f"`{each.notes}`", f"`{each.ours}`", f"`{each.torch}`", f"`{each.shapes}`") for each in topic.classes
-        )
+        rows = tuple((each.notes, each.ours, each.torch, each.shapes) for each in topic.classes)
         draw_table((N_("in the notes"), N_("here"), N_("in torch"), N_("shapes")), rows)
 
 
 def draw_table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> None:
-    """Draw a table of words; texts that are no messages are names, in which nothing is translated."""
-    texts = [[translated(cell, _) for cell in row] for row in rows]
-    st.table(
-        pd.DataFrame(texts, columns=[translated(name, _) for name in columns]).set_index(translated(columns[0], _))
-    )
+    """Draw a table of words; names, which are no messages, stay as they are."""
+    names = [plain(_(name)) for name in columns]
+    st.table(pd.DataFrame([[plain(_(cell)) for cell in row] for row in rows], columns=names).set_index(names[0]))
 
 
 def draw_places(arrays: Arrays, at: Mapping[str, int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from visformer.app.serving import workbench
 from visformer.app.serving.server import SCRIPT
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER
-from visformer.app.widgets import downloads
+from visformer.app.shell import head
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +55,13 @@ def new_app(model_name, monkeypatch):
 @pytest.fixture
 def exported(monkeypatch):
     """Return what the last run of an app offered to export; a session itself keeps nothing so large."""
-    offer = downloads.page
+    draw = head.draw
 
-    def noted(pictures):
-        Slot("exported", []).set(list(pictures))
-        offer(pictures)
+    def noted(run):
+        Slot("exported", []).set(list(run.exports))
+        draw(run)
 
-    monkeypatch.setattr(downloads, "page", noted)
+    monkeypatch.setattr(head, "draw", noted)
     return lambda app: app.session_state["exported"]
 
 

@@ -62,6 +62,14 @@ def drawn(view: LabView, results: Arrays, gettext: Gettext) -> list[Panel]:
     return [panel for name, values in shown.items() for panel in beside(view, name, values, gettext)]
 
 
+_WIDE = 16  # columns
+
+
+def in_rows(panels: list[Panel]) -> list[Panel] | list[list[Panel]]:
+    """Put panels one below the other if one of them is wide; otherwise they stand beside each other where they fit."""
+    return [panels] if any(panel.values.shape[1] > _WIDE for panel in panels) else panels
+
+
 def curved(example: Worked) -> tuple[str, ...]:
     """Return the names of the results that are drawn as curves, and of the one that they are drawn over."""
     return (example.curves.over, *example.curves.results) if example.curves is not None else ()
@@ -160,8 +168,7 @@ def _drawn(setting: Setting) -> Any:
     results = compute(example, example.inputs)
     if example.curves is not None:
         return curves(example, example.inputs, results, theme=setting.source.theme, gettext=setting.gettext)
-    shown = drawn(LabView(example, example.inputs, at), results, setting.gettext)
-    return [shown] if example.tokens else shown
+    return in_rows(drawn(LabView(example, example.inputs, at), results, setting.gettext))
 
 
 # fmt: off

@@ -45,8 +45,16 @@ from visformer.pictures.lab import examples
 from visformer.pictures.registry.picture import pages
 from visformer.web.panels import Click
 
-AT_DEFAULTS = ["", "see/map", "see/embedding", "understand/block", "research/heads", "research/compare"]
-"""Pages whose first view has no controls outside the browser, or a slider that ends at its default."""
+AT_DEFAULTS = [
+    "",
+    "see/map",
+    "see/embedding",
+    "understand/block",
+    "research/heads",
+    "research/compare",
+    "understand/lab",
+]
+"""Pages whose first view has no controls outside the browser, numbers alone, or a slider that ends at its default."""
 
 _FILES = ("formulas.py", "panel.py", "analysis", "pictures/charts", "pictures/worked", "web/pa", "export/tables.py")
 COMPUTING = tuple(str(Path(vf.__file__).parent / each) for each in _FILES)

@@ -44,7 +44,7 @@ def test_the_explorer_starts_with_the_head_selected_inside_a_head(new_app):
 
 
 def upload_state(app, content):
-    return upload(app, head._FILE.key, "state.json", content)
+    return upload(app, head.SAVING.key, "state.json", content)
 
 
 def test_a_file_opens_its_page_and_resets_what_it_leaves_out(new_app):

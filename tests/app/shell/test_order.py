@@ -57,8 +57,9 @@ def visit(model_name, monkeypatch, tmp_path):
             app.run()
             assert not app.exception
             states.append((screen(app._tree), dict(app.query_params)))
-            if app.text_input:
-                app.text_input(key="source").set_value("I like cats.")
+            for box in app.text_input:
+                if box.key == "source":
+                    box.set_value("I like cats.")
         return states
 
     return visited

@@ -14,7 +14,7 @@ import streamlit as st
 import visformer
 from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
-from visformer.errors import N_, translated
+from visformer.errors import N_
 from visformer.pictures.claims import Claim, claims_of
 from visformer.pictures.style import SYMBOLS, Theme
 
@@ -109,8 +109,7 @@ def draw_claims(claims: Sequence[Claim]) -> None:
     printed = _("printed")
     for claim in claims:
         right = _("here") if claim.convention else _("right")
-        texts = [_small(translated(text, _)) for text in (claim.printed, claim.right)]
-        st.markdown(f":gray[{printed}] {texts[0]}  \n:gray[{right}] {texts[1]}")
+        st.markdown(f":gray[{printed}] {_small(_(claim.printed))}  \n:gray[{right}] {_small(_(claim.right))}")
         st.caption(_(claim.why))
 
 
