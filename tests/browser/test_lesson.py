@@ -270,7 +270,7 @@ def test_the_file_opens_from_disk_without_a_network(visit, tmp_path):
             page.locator("body").press("ArrowRight")
     page.locator("nav a").nth(3).click()
     expect(page.locator("section:visible .vf-root")).to_have_attribute("data-query", "3")
-    page.locator("section:visible").get_by_role("button", name="交叉", exact=True).click()
+    page.locator("section:visible").get_by_role("button", name="交叉注意力", exact=True).click()
     expect(page.locator("section:visible .vf-root")).to_have_attribute("data-stack", "decoder.cross_attn")
 
 

@@ -183,7 +183,7 @@ def test_a_click_on_a_cell_changes_the_mask_and_one_on_a_label_its_whole_row(pag
 def test_a_number_typed_into_a_box_of_the_lab_is_computed_with(page):
     go_to(page, "Course notes")
     page.get_by_text("3 Positions", exact=True).click()
-    page.get_by_text("Sinusoidal encoding, d = 4: ten positions", exact=True).wait_for()
+    page.get_by_role("spinbutton", name="base").wait_for()
     wait_for_panels(page)
     page.get_by_role("spinbutton", name="base").fill("100")
     page.keyboard.press("Enter")

@@ -11,6 +11,7 @@ from PIL import Image
 import visformer as vf
 from tests.browser.support import point_of_cell, state_of, wait_for_panels
 from tests.web.support import made_up_trace, with_gaps
+from visformer.analysis.heads import first_head
 from visformer.pictures.style import BACKGROUND
 from visformer.web.selection import VIEWS
 
@@ -92,8 +93,9 @@ def test_a_saved_page_shows_the_head_in_the_system_s_theme(saved_page, scheme):
 def test_keys_work_before_anything_is_clicked(saved_page):
     """The page has the focus without a focus ring, and without scrolling."""
     page = saved_page(made_up_trace(), height=400)
-    page.keyboard.press("ArrowRight")
-    assert state_of(page)["head"] == "1"
+    first = int(state_of(page)["head"])
+    page.keyboard.press("ArrowLeft")
+    assert int(state_of(page)["head"]) == first - 1
     page.keyboard.press("s")
     assert state_of(page)["stack"] == "decoder.self_attn"
     assert page.evaluate("scrollY") == 0
@@ -117,12 +119,13 @@ def test_a_page_with_two_messages_shows_the_heads_of_the_second_exactly(saved_pa
 
 
 def test_every_view_can_be_downloaded_as_a_png(saved_page):
-    page = saved_page(made_up_trace(tokens=["I", "went", "我", "去"]))
+    trace = made_up_trace(tokens=["I", "went", "我", "去"])
+    page, (_, layer, head) = saved_page(trace), first_head(trace)
     for view in VIEWS:
         page.locator(f"button[data-name='{view}']").click()
         before = page.locator(".vf-stage").screenshot()
         picture, name = png_of(page, page)
-        assert name == f"encoder-L1-H1{'' if view == 'heatmap' else f'-{view}'}.png"
+        assert name == f"encoder-L{layer + 1}-H{head + 1}{'' if view == 'heatmap' else f'-{view}'}.png"
         picture = picture.convert("RGB")
         assert len(picture.getcolors(picture.width * picture.height)) > 20, "not blank"
         assert picture.getpixel((0, 0)) == (255, 255, 255)
