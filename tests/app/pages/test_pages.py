@@ -342,7 +342,7 @@ RESHAPED = {
 }
 
 
-OFTEN = ("empty cells", "text", "no row", "six thousand rows")
+OFTEN = ("text", "six thousand rows")
 
 
 @pytest.mark.parametrize(
