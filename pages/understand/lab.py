@@ -41,7 +41,7 @@ def choose() -> tuple[Topic, Worked]:
     presentation_steps.begin_options(CHOSEN.key, names)
     if CHOSEN.get() not in names:
         CHOSEN.set(names[0])
-    topic = next(topic for topic in TOPICS if CHOSEN.get() in map(_name, topic.examples))
+    topic = next(topic for topic in TOPICS if lab.examples()[CHOSEN.get()] in topic.examples)
     TOPIC.set(topic.name)
     titles = {each.name: f"{number} {_(each.title)}" for number, each in enumerate(TOPICS, start=1)}
     st.pills(
@@ -52,25 +52,20 @@ def choose() -> tuple[Topic, Worked]:
         on_change=open_topic,
         label_visibility="collapsed",
     )
-    heading, box = st.columns([58, 42], vertical_alignment="center")
+    heading, beside = st.columns([58, 42], vertical_alignment="center")
     heading.header(_(topic.title), anchor=False)
-    search(box)
+    search(beside)
     st.markdown(plain(_(topic.idea)))
     chosen = CHOSEN.get()
     if len(topic.examples) > 1:
         box = Slot(widget_key(CHOSEN.key, topic.name), chosen)
         box.set(chosen)
-        titles = {each.name: _(each.title) for each in topic.examples}
-        label = _("Worked example or experiment")
-        take = partial(take_example, box)
-        st.selectbox(label, [*titles], format_func=titles.__getitem__, key=box.key, on_change=take)
+        examples = {each.name: _(each.title) for each in topic.examples}
+        label, take = _("Worked example or experiment"), partial(take_example, box)
+        st.selectbox(label, [*examples], format_func=examples.__getitem__, key=box.key, on_change=take)
     address.show(CHOSEN.key, None if chosen == names[0] else chosen)
     presentation_steps.offer_options(CHOSEN.key, names, chosen)
     return topic, lab.examples()[chosen]
-
-
-def _name(example: Worked) -> str:
-    return example.name
 
 
 def take_example(box: Slot[str]) -> None:
