@@ -83,7 +83,7 @@ def app(browser: Browser, lang: str) -> Iterator[tuple[str, bytes]]:
                 yield f"lessons-{lang}", _taken(page)
             with _page(browser, f"{address}/attention?lang={lang}&view=pie&layer=99") as page:
                 page.locator(PAINTED).wait_for()
-                page.get_by_role("button", name=_("As a file"), exact=True).click()
+                page.get_by_role("button", name=_("Save"), exact=True).click()
                 yield f"links-{lang}", _taken(page, clip={"x": 230, "y": 0, "width": WIDTH - 230, "height": 620})
             with _page(browser, f"{address}/attention?lang={lang}&model={model}") as page:
                 page.locator(PAINTED).wait_for()

@@ -60,7 +60,7 @@ def formula(
                 for file, name in code:
                     st.caption(f"visformer/{plain(file)}")
                     st.code(excerpt(file, name), language="python")
-            if claims := claims_of(page):
+            if page and (claims := claims_of(page)):
                 _misprints(claims)
             sections = _(", ").join(map(plain, section.split(", ")))
             st.caption(_(source or N_("Paper, § {section}")).format(section=sections), width="content")
