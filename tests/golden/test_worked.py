@@ -368,6 +368,13 @@ def test_the_loss_and_its_perplexity_equal_torchs():
     assert results["perplexity: exp(loss)"] == pytest.approx(float(loss.exp()))
 
 
+def test_dropout_drops_about_its_share_and_keeps_the_rest_in_proportion():
+    results, x = compute_example("dropout"), BY_NAME["dropout"].inputs["x"]
+    kept = results["kept"] == 1
+    assert kept.sum() == 14, "10 % of 16, as nearly as can be"
+    assert np.allclose(results["after dropout"], np.where(kept, x / 0.9, 0))
+
+
 def test_cross_attention_reads_the_memory():
     results = compute_example("cross")
     q, k, v = (torch.from_numpy(results[name]) for name in "QKV")

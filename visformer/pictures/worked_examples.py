@@ -1419,7 +1419,8 @@ def _loss(inputs: Arrays) -> dict[str, Floats]:
 
 def _dropout(inputs: Arrays) -> dict[str, Floats]:
     x, percent = inputs["x"], whole(inputs, "p in %", most=99)
-    kept = np.random.default_rng(0).random(x.shape) >= percent / 100
+    # This seed drops 2 of the 16 numbers at first, as near to 10 % as can be; another one dropped 4.
+    kept = np.random.default_rng(2).random(x.shape) >= percent / 100
     dropped = np.where(kept, x / (1 - percent / 100), 0.0)
     return {N_("kept"): kept.astype(float), N_("after dropout"): dropped, N_("without it, in use"): x}
 
