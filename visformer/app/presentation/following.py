@@ -78,6 +78,11 @@ def publish(run: Run | None = None) -> None:
         WAKING.wake(ROOMS.write(_KEY.get(), state))
 
 
+def tell(told: dict[str, object]) -> None:
+    """Tell the presenter's own window what is shown."""
+    ROOMS.tell(_KEY.get(), told)
+
+
 def shared() -> str:
     """Return the code of the room that this session presents to or follows; "": it is on its own."""
     return presented() or ("" if _IS_ALONE.get() else ROOM.get())
