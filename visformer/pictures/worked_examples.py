@@ -1517,7 +1517,10 @@ DECODER = (
         },
         compute=_cross,
         remarks={
-            "K": N_("One key and one value for each English word, from the encoder's output: it is computed once."),
+            "K": N_(
+                "One key and one value for each English word, from the encoder's output: it is computed once, and "
+                "every layer of the decoder reads it, with weights of its own."
+            ),
             "softmax": N_("Three Chinese words ask, five English words answer: 3 × 5 weights, each row sums to 1."),
         },
         rows={
