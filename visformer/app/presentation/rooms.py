@@ -40,7 +40,7 @@ class Followed(NamedTuple):
 class Desk(NamedTuple):
     """What the presenter's own window shows of a room."""
 
-    told: dict[str, object]  # by the presenter's session
+    told: Mapping[str, object]  # by the presenter's session
     seconds: float  # since it was opened
     followers: int
     is_presented: bool
@@ -53,7 +53,7 @@ class _Room:
     presenter: str
     seen: float  # when the presenter was last connected
     opened: float
-    told: dict[str, object] = field(default_factory=dict)  # to the presenter's own window
+    told: Mapping[str, object] = field(default_factory=dict)  # to the presenter's own window
     is_presented: bool = True
     version: int = 0
     state: dict[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Rooms:
             room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
 
-    def tell(self, key: str, told: dict[str, object]) -> None:
+    def tell(self, key: str, told: Mapping[str, object]) -> None:
         """Set what the presenter's own window shows."""
         with self._lock:
             room = self._room_of(key)
