@@ -15,12 +15,13 @@ PAGE = """<!doctype html>
 <link rel="icon" href="data:,">
 <script>
 const LAST = ["ready", "trace", "decoding", "confidence", "error", "overtaken"]
-const spelled = ({ shape, values }) => {
-  const bytes = new Uint8Array(values.buffer)
+const base64 = (buffer) => {
+  const bytes = new Uint8Array(buffer)
   let letters = ""
   for (let at = 0; at < bytes.length; at += 2 ** 15) letters += String.fromCharCode(...bytes.subarray(at, at + 2 ** 15))
-  return { shape, kind: values.constructor.name, base64: btoa(letters) }
+  return btoa(letters)
 }
+const spelled = ({ shape, values }) => ({ shape, kind: values.constructor.name, base64: base64(values.buffer) })
 class Engine {
   constructor() {
     this.worker = new Worker("worker.js")
@@ -42,8 +43,9 @@ class Engine {
     if (this.fault) throw new Error(this.fault)
     const all = ids.map(answers)
     this.heard = []
-    for (const { trace } of all.flat()) {
+    for (const { trace, messages } of all.flat()) {
       for (const name in trace?.tensors) trace.tensors[name] = spelled(trace.tensors[name])
+      for (const kind in messages) messages[kind].numbers = base64(messages[kind].numbers)
     }
     return all
   }

@@ -10,16 +10,21 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 import visformer as vf
+from benchmarks.messages import decode, read_message
 from tests.browser.conftest import serving_files
 from tests.browser.engine_page import EnginePage, array_of, as_json, folder_with
 from visformer.adapters.checkpoints import folder_of
 from visformer.adapters.generating import displayed
+from visformer.adapters.recording import available
 from visformer.edits import Block, Open, Silence, Zero
 from visformer.errors import TextError
 from visformer.model.tokenizer import detect_language
+from visformer.pictures.map import RECORD
 from visformer.trace.names import all_names
 from visformer.training import grammar
 from visformer.web import engine as host
+from visformer.web.map import pack_map
+from visformer.web.payload import pack
 
 NEAR = 2e-5  # float32 sums in another order
 SENTENCES = (
@@ -156,6 +161,30 @@ def test_what_never_ends_is_cut_off_where_python_cuts_it_off(engine, model):
     assert len(trace.tokens["next"]) == 2 * len(trace.tokens["src"]) + 20, "it is no longer cut off"
     ((answer,),) = engine.ask({"kind": "translate", "source": "Hi.", "how": {"edits": as_json(edits)}})
     assert not answer["decoding"]["finished"]
+
+
+def test_the_messages_that_views_draw_come_with_the_trace(engine, model):
+    """Their bytes are compared in tests/js/test_engine_messages.py; here they are made of the engine's own numbers."""
+    record = available((*all_names(3, 3),), RECORD)
+    first, source = model.trace("Thanks!", record=record), SENTENCES[1]
+    templates = {"attention": pack(first), "map": pack_map(first)}
+    draw = {kind: {"template": read_message(message)[0]} for kind, message in templates.items()}
+    draw["map"]["said"] = host.map_texts()
+    message = {"kind": "trace", "source": source, "how": {"record": list(record)}, "draw": draw}
+    ((answer, _),) = engine.ask(message)
+    trace = model.trace(source, record=record)
+    for kind, expected in {"attention": pack(trace), "map": pack_map(trace)}.items():
+        ours, (header, numbers) = answer["messages"][kind], read_message(expected)
+        assert len(base64.b64decode(ours["numbers"])) == len(numbers)
+        assert ours.keys() - {"numbers"} == header.keys()
+        for name in ("tokens", "special", "words", "text", "sentence", "chunks", "joined", "asks", "forced"):
+            assert ours.get(name) == header.get(name), name
+        codes = np.frombuffer(base64.b64decode(ours["numbers"])[ours["chunks"][0]["at"] :], np.uint16)
+        wanted = np.frombuffer(numbers[header["chunks"][0]["at"] :], np.uint16)
+        assert abs(decode(codes[:2000]) - decode(wanted[:2000])).max() < 1e-4
+        for mine, step in zip(ours.get("steps", ()), header.get("steps", ()), strict=True):
+            assert (mine["tokens"], mine["chosen"]) == (step["tokens"], step["chosen"])
+            assert mine["probabilities"] == pytest.approx(step["probabilities"], rel=2e-3)
 
 
 def sentences(n):

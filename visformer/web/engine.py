@@ -1,10 +1,13 @@
 """The engine that runs the translator in a browser, without a server: its worker's script, and the files it loads."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from visformer.system import limits
 from visformer.web.bundle import script
+from visformer.web.map import said_of
 
 FILES = {"weights": "model.safetensors", "tokenizer": "tokenizer.json"}
 """What the engine loads of a checkpoint's folder."""
@@ -15,7 +18,7 @@ def worker() -> str:
     return script("serve(self)", serve="engine/worker.js")
 
 
-def load_message(folder: Path, *, base: str = "") -> dict[str, object]:
+def load_message(folder: Path, *, base: str = "") -> dict[str, Any]:
     """Return the message that makes a worker load a model.
 
     Args:
@@ -32,6 +35,11 @@ def load_message(folder: Path, *, base: str = "") -> dict[str, object]:
     }
 
 
-def _seal(path: Path) -> dict[str, object]:
+def map_texts(gettext: Callable[[str], str] = str) -> dict[str, dict[str, str]]:
+    """Return ``said`` of the worker's messages: the texts that depend on the direction, by target language."""
+    return {to: said_of(to, gettext) for to in ("en", "zh")}
+
+
+def _seal(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}

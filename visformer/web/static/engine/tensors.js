@@ -208,3 +208,15 @@ export function logSumExp(row) {
 export function rowOf({ shape: [, size], values }, row) {
   return slice(values, row, size)
 }
+
+/** The ids of the largest logits of a row, largest first, then lowest id; by default as many as have names in a Trace. */
+export function largest(logits, n = 5) {
+  const ids = []
+  for (let id = 0; id < logits.length; id++) {
+    let at = ids.length
+    while (at > 0 && logits[id] > logits[ids[at - 1]]) at--
+    if (at < n) ids.splice(at, 0, id)
+    if (ids.length > n) ids.pop()
+  }
+  return ids
+}

@@ -5,14 +5,13 @@
 
 import { Recorder, Tap, mayCache, readEdits, selector } from "./edits.js"
 import { EngineError } from "./errors.js"
-import { logSumExp, rowOf } from "./tensors.js"
+import { largest, logSumExp, rowOf } from "./tensors.js"
 import { EOS, LANGUAGE_TOKEN, PAD, Tokenizer, detectLanguage, isBlank, requireUnicode } from "./tokenizer.js"
 import { Transformer, allNames } from "./transformer.js"
 import { readSafetensors } from "./weights.js"
 
 const READ_BACK = 0.02 // see adapters/own.py
 const CANDIDATES = 10 // of a step
-const LIKELIEST = 5 // tokens that a row of logits has names for
 const UNGENERATED = new Set([PAD, ...Object.values(LANGUAGE_TOKEN)])
 
 export class Translator {
@@ -141,7 +140,7 @@ export class Translator {
   }
 
   likeliest(logits) {
-    return this.tokenizer.displayed(largest(logits, LIKELIEST).map((id) => [id])).map(([token]) => token)
+    return this.tokenizer.displayed(largest(logits).map((id) => [id])).map(([token]) => token)
   }
 
   sourceIds(text) {
@@ -173,16 +172,4 @@ export class Translator {
     if (to !== null && !Object.hasOwn(LANGUAGE_TOKEN, to)) throw new EngineError("language", { to })
     return to ?? (detectLanguage(source) === "zh" ? "en" : "zh")
   }
-}
-
-/** The ids of the largest logits of a row, largest first, then lowest id. */
-function largest(logits, n) {
-  const ids = []
-  for (let id = 0; id < logits.length; id++) {
-    let at = ids.length
-    while (at > 0 && logits[id] > logits[ids[at - 1]]) at--
-    if (at < n) ids.splice(at, 0, id)
-    if (ids.length > n) ids.pop()
-  }
-  return ids
 }

@@ -2,14 +2,18 @@
  * The engine in a worker. It answers messages {kind, id, ...}; of several traces that wait, only the last is computed, since each
  * replaces the picture of the one before.
  *
- *     load        {weights, tokenizer: files as for fileOf, about}  -> progress {loaded, size}*, then ready
- *     trace       {source, how}                                     -> trace {trace}, then of a translation confidence {confidence}
- *     translate   {source, how}                                     -> decoding {decoding}
+ *     load        {weights, tokenizer, about}  -> progress {loaded, size}*, then ready; files as for fileOf
+ *     trace       {source, how, draw}        -> trace {trace, messages}, then of a translation confidence {confidence}
+ *     translate   {source, how}                -> decoding {decoding}
+ *
+ * draw: {attention: {template}, map: {template, said}}, either or both, are the messages that are made of the trace; said: the texts
+ * of each language of a translation, by its name.
  *
  * What cannot be answered is {kind: "error", code, values}, see errors.js; a trace that was overtaken is {kind: "overtaken"}.
  */
 
 import { EngineError } from "./errors.js"
+import { attentionMessage, mapMessage } from "./messages.js"
 import { Translator } from "./translator.js"
 import { fileOf } from "./weights.js"
 
@@ -27,10 +31,14 @@ export function serve(scope) {
       translator = new Translator(model, new TextDecoder().decode(merges), about)
       say("ready", id)
     },
-    trace({ id, source, how }) {
+    trace({ id, source, how, draw: { attention, map } = {} }) {
       const trace = translator.trace(source, how)
-      const buffers = Object.values(trace.tensors).map(({ values }) => values.buffer)
-      say("trace", id, { trace }, [...new Set(buffers)])
+      const messages = {
+        ...(attention && { attention: attentionMessage(attention.template, trace, String(id)) }),
+        ...(map && { map: mapMessage(map.template, trace, String(id), map.said[trace.meta.to]) }),
+      }
+      const buffers = [...Object.values(trace.tensors).map(({ values }) => values.buffer), ...Object.values(messages).map(({ numbers }) => numbers)]
+      say("trace", id, { trace, messages }, [...new Set(buffers)])
       if (!trace.meta.forced) say("confidence", id, { confidence: translator.confidence(trace) })
     },
     translate({ id, source, how }) {
