@@ -8,11 +8,13 @@ import pytest
 import visformer as vf
 from benchmarks.messages import read_message
 from visformer.edits import Block
+from visformer.pictures.head import Place
 from visformer.pictures.map import RECORD
 from visformer.pictures.style import visible
-from visformer.web import codes
-from visformer.web.map import pack_map
+from visformer.web import codes, places
+from visformer.web.map import pack_map, pack_place
 from visformer.web.payload import HeadNotes, pack
+from visformer.web.places import Zoom
 
 TEMPLATE = "Thanks!"
 OF_MAP = tuple(glob for glob in RECORD if glob != "*.map")
@@ -105,6 +107,55 @@ def test_the_whole_models_message(node, model, source):
     said = {name: header[name] for name in ("asks", "joined")}
     ours = made(node, "mapMessage", pack_map(model.trace(TEMPLATE, record=OF_MAP)), trace, said)
     assert_same(ours, expected)
+
+
+MASKED = {
+    "one": "The mask sets this score to −∞.",
+    "none": "No key is masked for this query.",
+    "others": "This key is not masked, others are.",
+}
+
+
+@pytest.mark.parametrize(
+    "zoom",
+    [
+        "decoder.2.cross_attn.3.1.2",
+        "decoder.1.self_attn.8.3.2",
+        "decoder.1.self_attn.1.2.4",
+        "encoder.3.self_attn.5.6.1",
+    ],
+)
+@pytest.mark.parametrize("source", ["I went to school with my friends, and then to the river.", "Hi, I am here."])
+def test_the_sum_behind_a_cell(node, model, source, zoom):
+    place = Zoom.read(zoom)
+    record = [glob.format(path=place.path) for glob in places.RECORD if not glob.endswith(("bias", "sink"))]
+    trace = model.trace(source, record=record)
+    cell = places.cell(trace, Place(place.path, place.head, place.query), place.key)
+    header, numbers = placed(node, zoom, trace)
+    expected, _ = read_message(pack_place(zoom, cell=cell))
+    del expected["revision"]
+    assert header == expected
+    assert not numbers
+
+
+@pytest.mark.parametrize("zoom", ["encoder.1.ffn", "decoder.3.ffn"])
+def test_the_inside_of_a_network(node, model, zoom):
+    place = Zoom.read(zoom)
+    names = [f"{place.path}.hidden", f"{place.path}.out", f"{place.stack}.{place.layer}.resid_*"]
+    trace = model.trace("I went to the river. " * 12, "我去了河边。" * 28, record=names)
+    header, numbers = placed(node, zoom, trace)
+    expected, wanted = read_message(pack_place(zoom, inside=places.inside(trace, place, "post")))
+    del expected["revision"]
+    assert header == expected
+    assert numbers == wanted
+    if place.stack == "decoder":
+        assert len(trace.tokens["tgt"]) > header["inside"]["rows"]["hidden"]["shape"][0], "all fits in"
+
+
+def placed(node, zoom, trace):
+    body = READ + "const { numbers, ...header } = m.placeMessage(args.zoom, trace, args.masked)\n" + WRITE
+    answer = node.run("engine/messages.js", body, {"zoom": zoom, "trace": as_json(trace), "masked": MASKED})
+    return answer["header"], base64.b64decode(answer["numbers"])
 
 
 def test_rows_that_read_nothing(node, model):

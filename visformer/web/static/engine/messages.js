@@ -1,6 +1,6 @@
 /**
- * The messages of web/payload.py and web/map.py, of a Trace that the engine computed. Each is made from a template: Python's message
- * of another sentence, by the same model, in the same language. What does not depend on the sentence is kept as it is.
+ * The messages of web/payload.py and web/map.py, of a Trace that the engine computed. The large ones are made from a template:
+ * Python's message of another sentence, by the same model, in the same language. What does not depend on the sentence is kept as it is.
  */
 
 import { largest, rowOf } from "./tensors.js"
@@ -9,7 +9,11 @@ const LARGEST_SIDE = 64 // of a thumbnail, in cells
 const SMALLEST_SIDE = 16
 const OVERVIEW_BYTES = 180_000 // for all thumbnails
 const ROWS = 16 // dimensions shown of each vector
-const SHARE = 0.99 // of the magnitudes of a strip that its colours have to tell apart
+const MOST_NUMBERS = 200_000 // of the inside of a network
+const MOST_TERMS = 6 // of a cell's sum, the largest
+const MOST_KEYS = 8 // of its row, the largest
+const LARGE = 20 // scores above it are written with their maximum subtracted
+const EXACT = 0.01 // the share of zeros that only ReLU gives
 const OUTLYING = 4
 const AFTER = { self_attn: "resid_self", cross_attn: "resid_cross", ffn: "resid_post" }
 
@@ -47,6 +51,22 @@ export function mapMessage(template, trace, revision, said) {
     revision,
     numbers: numbers.buffer(),
   }
+}
+
+/**
+ * The message of an open place of the whole model.
+ * @param {string} zoom such as "decoder.2.cross_attn.3.1.2": a cell, or "encoder.1.ffn": a network; counted from 1; "": the whole
+ * @param {object} trace of a cell with all of its attention's tensors, of a network with those of its layer
+ * @param {{one: string, none: string, others: string}} masked what the mask does: hides this key, none, only others
+ * @param {{label: string, href: string}} [way] the page that shows this place
+ */
+export function placeMessage(zoom, { tensors }, masked, way = null) {
+  const [stack, layer, kind, ...place] = zoom.split(".")
+  const path = `${stack}.${layer - 1}.${kind}`
+  const numbers = new Numbers()
+  const cell = place.length === 3 ? cellOf(path, place.map((number) => number - 1), tensors, masked) : null
+  const inside = kind === "ffn" ? insideOf(`${stack}.${layer - 1}`, tensors, numbers) : null
+  return { to: "", kind: "place", zoom, opened: 0, focus: null, way, cell, inside, numbers: numbers.buffer() }
 }
 
 /** Arrays one after another, each aligned to 4 bytes. */
@@ -129,6 +149,8 @@ function rint(number) {
 }
 
 const short = (number) => Number(number.toPrecision(4))
+const exact = (number) => Number(number.toPrecision(7))
+const sumOf = (numbers) => numbers.reduce((a, b) => a + b, 0)
 
 // Codes of weights, see web/codes.py: the start of each decade, and code = rint(weight * slope) + first in it.
 const DECADES = [
@@ -238,7 +260,7 @@ function strip(name, rows, numbers) {
     name,
     at: numbers.add(shown),
     shape: [n, nTokens],
-    limit: tellingLimit(rows.values),
+    limit: tellingLimit(rows.values, 0.99),
     low: short(rows.values.reduce((a, b) => Math.min(a, b))),
     high: short(rows.values.reduce((a, b) => Math.max(a, b))),
     d_model: size,
@@ -246,9 +268,9 @@ function strip(name, rows, numbers) {
 }
 
 /** The largest magnitude or, if outliers would make all other numbers look like 0, a quantile of them; as panel.py. */
-function tellingLimit(values) {
+function tellingLimit(values, share) {
   const sizes = Float64Array.from(values, Math.abs).sort()
-  const place = (sizes.length - 1) * SHARE
+  const place = (sizes.length - 1) * share
   const [below, above] = [sizes[Math.floor(place)], sizes[Math.ceil(place)]]
   const part = place % 1
   const usual = part < 0.5 ? below + (above - below) * part : above - (above - below) * (1 - part) // as NumPy rounds
@@ -271,4 +293,78 @@ function steps({ tensors: { logits }, meta: { ids, likeliest } }) {
       chosen: chosen < 0 ? null : chosen,
     }
   })
+}
+
+// A place ------------------------------------------------------------------------------------------------------------
+
+/** A weight, and what it is computed from, as web/places.py. */
+function cellOf(path, [head, query, key], tensors, masked) {
+  const rowIn = (name, row) => {
+    const { shape, values } = tensors[`${path}.${name}`]
+    return values.subarray((head * shape[1] + row) * shape[2], (head * shape[1] + row + 1) * shape[2])
+  }
+  const [pattern, scores, mask] = ["pattern", "scores", "mask"].map((name) => rowIn(name, query))
+  const [q, k] = [rowIn("q", query), rowIn("k", key)]
+  const products = Array.from(q, (each, i) => each * k[i])
+  const byWeight = [...pattern.keys()].sort((a, b) => pattern[b] - pattern[a])
+  const keys = [...new Set([...byWeight.slice(0, MOST_KEYS), key])].sort((a, b) => a - b)
+  const terms = [...products.keys()].sort((a, b) => Math.abs(products[b]) - Math.abs(products[a])).slice(0, MOST_TERMS)
+  const product = sumOf(products)
+  const sum = {
+    terms: terms.map((i) => ({ dimension: i, q: exact(q[i]), k: exact(k[i]), product: exact(products[i]) })),
+    n: q.length - terms.length,
+    others: exact(sumOf(products.filter((_, i) => !terms.includes(i)))),
+    d_k: q.length,
+    product: exact(product),
+    score: exact(scores[key]),
+    written: scoreWritten(scores[key], product, q.length),
+    hidden: !mask[key],
+    masked: mask[key] ? (mask.every(Boolean) ? masked.none : masked.others) : masked.one,
+    softmax: softmaxWritten(pattern[key], key, scores, mask),
+  }
+  return {
+    weight: exact(pattern[key]),
+    sum,
+    keys: keys.map((place) => ({ place, score: mask[place] ? exact(scores[place]) : "−∞", weight: exact(pattern[place]) })),
+    n: pattern.length - keys.length,
+    others: exact(sumOf(Array.from(pattern).filter((_, i) => !keys.includes(i)))),
+    sink: null,
+    lacks: "",
+  }
+}
+
+/** A number with a proper minus sign; a negative one is in parentheses unless it is first in its term. */
+function written(value, digits = 4, isFirst = true) {
+  const text = value.toFixed(digits).replace("-", "−")
+  return isFirst || value >= 0 ? text : `(${text})`
+}
+
+function scoreWritten(score, product, dK) {
+  const above = written(product, 6)
+  return `${written(score, 6)}\n= ${above} / √${dK}\n= ${above} / ${Math.sqrt(dK).toFixed(6)}`
+}
+
+function softmaxWritten(weight, key, scores, mask) {
+  if (!mask[key]) return "0\n= exp(−∞)"
+  const visibleScores = Array.from(scores).filter((_, i) => mask[i])
+  const largestScore = Math.max(...visibleScores)
+  const shift = Math.abs(largestScore) > LARGE ? largestScore : 0
+  const total = sumOf(visibleScores.map((score) => Math.exp(score - shift)))
+  const less = shift ? `\n(${written(scores[key])} − ${written(shift, 4, false)})` : ""
+  const top = scores[key] - shift
+  return `${weight.toFixed(6)}\n= ${Math.exp(top).toFixed(6)} / ${total.toFixed(6)}\n= exp(${written(top)}) / Σ exp${less}`
+}
+
+/** What a feed-forward network computes of the first tokens: what enters it, its units after ReLU, what it adds to the stream. */
+function insideOf(layer, tensors, numbers) {
+  const input = tensors[`${layer}.resid_cross`] ?? tensors[`${layer}.resid_self`]
+  const values = { input, hidden: tensors[`${layer}.ffn.hidden`], out: tensors[`${layer}.ffn.out`] }
+  const most = Math.max(1, Math.floor(MOST_NUMBERS / sumOf(Object.values(values).map(({ shape }) => shape[1]))))
+  const first = ({ shape: [n, size], values: all }) => {
+    const shown = all.subarray(0, Math.min(n, most) * size)
+    return { at: numbers.add(shown), shape: [Math.min(n, most), size], limit: tellingLimit(shown, 0.9) }
+  }
+  const zeros = values.hidden.values.filter((unit) => unit === 0).length / values.hidden.values.length
+  const rows = Object.fromEntries(Object.entries(values).map(([name, each]) => [name, first(each)]))
+  return { rows, active: zeros > EXACT ? rint(100 * (1 - zeros)) : null }
 }
