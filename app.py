@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from visformer.app.presentation import desk
 from visformer.app.serving import server
 from visformer.app.streamlit_private import server_options
 from visformer.errors import VisformerError
@@ -12,4 +13,6 @@ try:
 except VisformerError as error:  # one line instead of a traceback
     raise SystemExit(str(error)) from None
 server_options.read_config_beside(__file__)
-app = st.App(server.SCRIPT, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=server.ROUTES)
+app = st.App(
+    server.SCRIPT, lifespan=server.lifespan, middleware=server.MIDDLEWARE, routes=[*server.ROUTES, *desk.ROUTES]
+)

@@ -34,7 +34,7 @@ def test_a_phone_answers_is_reloaded_and_sees_the_answer_when_the_presenter_turn
 
     page.keyboard.press("PageDown")
     for each in (page, phone):
-        expect(each.get_by_text("The chosen words have")).to_be_visible()
+        expect(each.get_by_text("What was chosen has")).to_be_visible()
         wait_for_panels(each)
     expect(page.locator(".vf-part")).to_have_text("")  # while the question's elements are still there, it has two parts
     assert page.evaluate(OVERFLOW) <= 0, "the question fits the projector"

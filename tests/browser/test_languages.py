@@ -196,9 +196,9 @@ def test_switching_the_language_there_and_back_keeps_every_choice(open_app):
 @pytest.mark.parametrize(
     ("text", "page_title", "kept"),
     [
-        pytest.param("Stop Open", "词元", "[role=option] :text-is('Stop')", marks=pytest.mark.full),
-        pytest.param("停。打开。", "解码", ".stPlotlyChart text:text-is('Open')", marks=pytest.mark.full),
-        ("Stop", "词元", "[data-testid=stText]:text-is('Stop')"),
+        pytest.param("Stop Open", "词嵌入 + 位置", "[role=option] :text-is('Stop')", marks=pytest.mark.full),
+        pytest.param("停。打开。", "解码", ".stPlotlyChart text:text-is('Stop')", marks=pytest.mark.full),
+        ("Stop", "词嵌入 + 位置", "[data-testid=stText]:text-is('Stop')"),
     ],
     ids=["choice", "curve", "text"],
 )

@@ -54,6 +54,28 @@ def test_every_page_opens_with_the_sentence_which_does_not_become_markup(open_ap
         assert page.evaluate(MARKUP) == {"hit": None, "texts": []}, declared.title
 
 
+SET = ".stSlider, .stSelectbox, .st-key-formula"
+"""What is set on a page, and its formula."""
+
+
+@pytest.mark.parametrize("name", ["head", "heads", pytest.param("decoding", marks=pytest.mark.full)])
+def test_on_a_phone_a_page_has_its_name_and_the_picture_stands_above_what_is_set(open_app, name):
+    page = open_app(query=name, width=390, height=844)
+    picture = page.locator(".vf-root[data-painted] canvas").first
+    picture.wait_for()
+    wait_until_done(page)
+    assert picture.bounding_box()["y"] < 844 / 2
+    lowest = max(
+        box["y"] + box["height"] for box in (one.bounding_box() for one in page.locator(".vf-root[data-painted]").all())
+    )
+    for one in page.locator(".st-key-page_body").locator(SET).filter(visible=True).all():
+        assert one.bounding_box()["y"] >= lowest - 1
+    title, lang = page.get_by_role("heading", level=1).bounding_box(), page.locator(".st-key-lang").bounding_box()
+    assert title["y"] >= 0
+    assert title["height"] > 12
+    assert 40 < title["x"] < title["x"] + title["width"] <= lang["x"]
+
+
 def test_no_file_is_fetched_before_its_button_is_clicked(open_app, tmp_path):
     """On a slow line it may be gone by then."""
     page, fetched = open_app(query="embedding?embedding_view=sums"), []

@@ -259,14 +259,15 @@ def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visi
 
 
 def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
-    page = open_at(visitor, "attention", query="?stack=encoder")
+    page = open_at(visitor, "attention")
     present(page)
+    expect(page.locator(".vf-part")).to_have_text("Part 1 of 3")
     stacks = [state_of(page)["stack"]]
     for key in ("ArrowRight", "PageDown"):
         page.keyboard.press(key)
         stacks.append(state_of(page)["stack"])
         page.wait_for_timeout(150)  # nobody presses keys faster
-    assert stacks == ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
+    assert stacks == ["decoder.cross_attn", "encoder.self_attn", "decoder.self_attn"]
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**/embedding*")
     expect(page.get_by_text("There is no sentence yet")).to_have_count(0)
@@ -275,8 +276,8 @@ def test_arrow_keys_and_a_remote_control_go_to_the_next_step_and_page(visitor):
     page.keyboard.press("PageUp")
     page.locator(".vf-thumbs").wait_for()
     page.locator(".vf-thumbs").focus()
-    page.keyboard.press("ArrowRight")  # goes to the next head when the overview has the focus
-    assert state_of(page)["head"] == "1"
+    page.keyboard.press("ArrowLeft")  # goes to the head before when the overview has the focus
+    assert state_of(page)["head"] == "6"
 
 
 @pytest.mark.full
@@ -486,8 +487,14 @@ def test_a_remote_control_begins_the_play_and_another_sentence_is_typed_while_pr
     page.keyboard.press("PageDown")
     play = page.locator(".vf-play")
     expect(play).to_have_text("Pause")
-    page.keyboard.press("PageDown")
-    expect(play).to_have_text("Play")
+    count = page.locator(".vf-count")
+    expect(count).to_have_text("Step 1 of 8")
+    for step in (1, 2):  # what is playing is at its end at once
+        page.keyboard.press("PageDown")
+        expect(play).to_have_text("Play" if step == 1 else "Pause")
+        expect(count).to_have_text(f"Step {step} of 8")
+    expect(play).to_have_text("Play")  # it pauses by itself
+    expect(count).to_have_text("Step 2 of 8")
     page.keyboard.press("t")
     box = page.get_by_role("textbox", name="Another sentence")
     expect(box).to_have_value("I like cats.")

@@ -114,7 +114,7 @@ UNNAMED = {
     "panels.attention_head": "the heatmap of a head: export without --picture",
     "panels.attention_heads": "the heatmaps of all heads: export without --picture",
     "panels.matrix": "any panel as a heatmap of plotly",
-    "sides.compare_guesses": "what a room guessed, which only a room has",
+    "guesses.guess_bars": "what a room guessed, which only a room has",
 }
 """Functions that draw but belong to no registered picture, and why."""
 

@@ -1,5 +1,6 @@
 """Claims of the course notes, and computations that support their corrections."""
 
+import copy
 import math
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_the_standard_deviation_of_products_is_the_root_of_d_k():
     for d_k in (4, 64, 256):
         products = (rng.normal(size=(20_000, d_k)) * rng.normal(size=(20_000, d_k))).sum(axis=-1)
         assert products.std() == pytest.approx(math.sqrt(d_k), rel=0.03)
+
+
+def test_clones_begin_with_the_same_numbers():
+    """As the notes' clones() makes them."""
+    first, *others = [copy.deepcopy(layer) for layer in [torch.nn.Linear(4, 4)] * 4]
+    assert all(torch.equal(first.weight, other.weight) for other in others)
+
+
+def test_torch_multiplies_no_weights_with_whole_numbers():
+    """The last line of the notes' example of a tensor of four dimensions."""
+    value = torch.tensor([[1, 2], [3, 4], [5, 6]])
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.matmul(torch.full((3, 3), 1 / 3), value)
 
 
 def test_column_and_row_vectors_give_the_same_query_so_the_claim_is_a_convention():

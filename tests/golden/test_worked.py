@@ -32,6 +32,7 @@ EXPECTED = [
     ("five-positions", "PE", 3, [[0.1411, -0.9900, 0.0300, 0.99955]], 4),
     ("vectors", "Q·Kᵀ", 2, [[9.6549, 2.9084, 6.8491, -0.0462]], 4),
     ("vectors", "softmax(Q·Kᵀ / √d_k)", 2, [[0.669, 0.062, 0.248, 0.022]], 3),
+    ("same-word", "PE", 0, [[0.8415, 0.5403, 0.0100, 0.99995], [-0.9589, 0.2837, 0.0500, 0.9988]], 4),
     ("same-word", "embedding + PE", 0, [[0.9415, 0.7403, 0.3100, 1.4000], [-0.8589, 0.4837, 0.3500, 1.3988]], 4),
     ("query", "W_Q · x", 0, [[1.21, 1.80, 1.67, 1.95]], 4),
     ("self-attention", "Q", 0, [[4, 6], [12, 14], [20, 22]], 4),
@@ -67,6 +68,8 @@ EXPECTED = [
     ("sizes", "encoder: N layers and a last norm", 0, [[6_309_376]], 0),
     ("zero-mask", "softmax of that", 0, [[1 / 3] * 3] * 3, 4),
     ("zero-mask", "visformer's rule", 0, [[0] * 3] * 3, 4),
+    ("hidden", "scores to −∞, softmax", 0, [[1, 0, 0], [0.1545, 0.8455, 0]], 4),
+    ("hidden", "scores to 0, softmax", 0, [[0.7870, 0.1065, 0.1065], [0.1386, 0.7587, 0.1027]], 4),
 ]
 
 # (example, result, row): the columns that are misprinted; every other printed number is right.
@@ -81,6 +84,8 @@ MISPRINTS = {
     ("vectors", "softmax(Q·Kᵀ)", 1): [0, 1],
     ("vectors", "softmax(Q·Kᵀ)", 2): [0, 2],
     **{("vectors", "softmax(Q·Kᵀ) · V", row): [*range(8)] for row in (1, 2, 3)},
+    ("same-word", "PE", 0): [0, 1, 2],
+    ("same-word", "PE", 1): [0, 1, 2],
     ("same-word", "embedding + PE", 0): [0, 1, 2],
     ("same-word", "embedding + PE", 1): [0, 1, 2],
     ("query", "W_Q · x", 0): [0, 1, 2, 3],
@@ -91,6 +96,7 @@ MISPRINTS = {
     ("softmax", "softmax", 2): [0, 1, 2, 3],
     ("softmax", "softmax", 3): [0, 1, 2, 3],
     ("softmax", "exp", 0): [0, 1],
+    ("softmax", "sum of each row", 0): [0],
     ("mended", "Q·Kᵀ", 1): [0, 1, 2],
     **{("mended", "Q·Kᵀ / √d_k", row): [0, 1, 2] for row in range(2)},
     **{("mended", "softmax", row): [0, 1, 2] for row in range(2)},
@@ -117,6 +123,9 @@ def test_the_encodings_of_the_same_word_were_computed_for_positions_counted_from
     assert np.allclose((embedding + encoding)[:, 2], [0.3200, 0.3600], atol=5e-5)
     assert np.allclose((embedding + encoding)[:, :2], printed[:, :2], atol=6e-5)
     assert np.allclose(embedding[2] + 0.0001 * np.array([2, 6]), printed[:, 2], atol=5e-5)
+    rows = BY_NAME["same-word"].printed["PE"]
+    assert np.allclose(encoding[:, :2], rows[:, :2], atol=6e-5)
+    assert np.allclose(encoding[:, 2] / 100, rows[:, 2], atol=5e-6), "100 times too small"
 
 
 def test_base_100_gives_what_is_printed_for_base_10000():
@@ -293,26 +302,74 @@ def test_softmax_saturates_and_its_gradient_vanishes_unless_scores_are_scaled():
     assert torch.allclose(slopes, p * (1 - p)), "the gradient that the example adds up"
 
 
-@pytest.mark.parametrize("kept", [0.0, 1.0])
-def test_gradients_through_the_layers_equal_torchs(kept):
+@pytest.mark.parametrize("size", [50, 400])
+@pytest.mark.parametrize(
+    ("name", "kept", "normed"),
+    [("without the sum", 0.0, False), ("with the sum", 1.0, False), ("with the sum and LayerNorm", 1.0, True)],
+)
+def test_gradients_through_the_layers_equal_torchs(name, kept, normed, size):
     n, width = 5, worked_examples._DEEP
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=width)).requires_grad_()
-    weights = torch.from_numpy(rng.normal(size=(n, width, width)) / (2 * np.sqrt(width)))
+    weights = torch.from_numpy(rng.normal(size=(n, width, width)) * size / 100 / np.sqrt(width))
     inputs, out = [], x
     for w in weights:
         inputs.append(out)
         out.retain_grad()
-        out = torch.tanh(out @ w) + kept * out
+        read = torch.nn.functional.layer_norm(out, (width,)) if normed else out
+        out = torch.tanh(read @ w) + kept * out
     out.backward(torch.full((width,), 1 / np.sqrt(width), dtype=torch.float64))
-    name = "with the sum" if kept else "without the sum"
-    results = compute_example("gradients", n=np.array([[float(n)]]))
+    results = compute_example("gradients", n=np.array([[float(n)]]), **{"size of W in %": np.array([[float(size)]])})
     assert results[name].ravel() == pytest.approx([float(each.grad.norm()) for each in inputs], rel=1e-9)
 
 
 def test_in_24_layers_the_gradient_arrives_only_with_the_residual_sum():
     results = compute_example("gradients")
     assert results["without the sum"][0] < 1e-6 < 1 < results["with the sum"][0]
+
+
+def test_against_an_exploding_gradient_layernorm_helps_and_the_sum_does_not():
+    results = compute_example("gradients", **{"size of W in %": np.array([[400.0]])})
+    grown = [float(results[name][0, 0]) for name in worked_examples.RESIDUAL[3].curves.results]
+    assert grown == pytest.approx([14_778, 1_517, 23.26], rel=1e-3)
+
+
+def test_a_layer_by_hand_equals_torchs():
+    """One head with Q = K = V = x: the classes' layer has weights there, so this one is built of torch's functions."""
+    example, results = BY_NAME["layer"], compute_example("layer")
+    x, w_1, w_2 = (torch.from_numpy(example.inputs[name]) for name in ("x", "W_1", "W_2"))
+
+    def norm(rows):
+        return torch.nn.functional.layer_norm(rows, (4,))
+
+    def attend(rows):
+        return torch.nn.functional.scaled_dot_product_attention(rows, rows, rows)
+
+    def ffn(rows):
+        return (rows @ w_1).relu() @ w_2
+
+    post, pre, between = x, x, x
+    for sublayer in (attend, ffn):
+        post, pre, between = norm(post + sublayer(post)), pre + sublayer(norm(pre)), between + norm(sublayer(between))
+    for name, expected in {
+        "its LayerNorm: what the layer hands on": post,
+        "pre-norm: x + Sublayer(LN(x)), twice": pre,
+        "x + LN(Sublayer(x)), twice": between,
+    }.items():
+        assert np.allclose(results[name], expected.numpy(), atol=1e-12), name
+    assert np.allclose(example.inputs["x"], BY_NAME["sum-zh"].printed["E + P"]), "the notes' sums"
+
+
+def test_a_score_of_0_hides_nothing():
+    results = compute_example("hidden")
+    infinite, zero, late, divided = results.values()
+    later = np.triu_indices(3, 1)
+    assert (infinite[later] == 0).all()
+    assert (zero[later] > 0.1).all()
+    assert (late.sum(axis=1)[:2] < 1).all()
+    assert np.allclose(divided, infinite)
+    none = compute_example("hidden", mask=np.zeros((3, 3)))["and divided by their sum"]
+    assert (none == 0).all()
 
 
 def test_the_sizes_are_those_of_the_classes():

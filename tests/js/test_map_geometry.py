@@ -12,14 +12,14 @@ FAST = settings(max_examples=25)
 
 
 @st.composite
-def models(draw):
+def models(draw, longest=60):
     """Draw what layoutMap and stagesOf read of a model, from one layer with one head to 48 layers with 64."""
     names = draw(st.sampled_from([("encoder",), ("decoder",), ("encoder", "decoder")]))
     stacks, columns, tokens = [], [], {}
     words = st.sampled_from(["I", "喜欢", "unbelievable", "."])
     n_heads = draw(st.integers(1, 12) | st.integers(1, 64))
     for name in names:
-        n, side = draw(st.integers(1, 60)), SIDES[name]
+        n, side = draw(st.integers(1, longest)), SIDES[name]
         tokens[side] = draw(st.lists(words, min_size=n, max_size=n))
         has_ffn, step = draw(st.booleans()), draw(st.integers(1, 2))
         kinds = [kind for kind in BOTH[name] if (kind != "ffn" or has_ffn) and (kind != "cross_attn" or len(names) > 1)]
@@ -68,7 +68,7 @@ LAYOUT = """
       return at && [at.column.stack, at.sublayer.layer, at.sublayer.kind, at.head?.head ?? null]
     }))
     const tokens = args.model.tokens[column.side]
-    const parts = [column.bars, column.next, column.title].filter(Boolean)
+    const parts = [column.bars, column.title].filter(Boolean)
     const written = [[column.tokens, column.words], [column.next, column.following]].filter(([rect]) => rect)
     const rows = written.map(([rect, row]) => tokens.map((_, i) => {
       const at = m.under(layout, row.at(i), middle(rect)[1])
@@ -76,7 +76,8 @@ LAYOUT = """
     }))
     const strips = column.strips.map(({ rect }) => m.under(layout, ...middle(rect))?.strip?.name ?? null)
     return {
-      words: flat(column.tokens), sentences: column.sentences,
+      words: flat(column.tokens), next: column.next ? [flat(column.next)] : [], size: column.sizes.token,
+      every: column.words.every, smallest: column.words.size, sentences: column.sentences,
       stack: column.stack, x: column.x, w: column.w, found, rows, strips, heads,
       centres: tokens.map((_, i) => column.centre(i)), inner: [column.inner.x, column.inner.w], slot: column.slot,
       parts: [...parts, ...column.strips.map(({ rect }) => rect)].map(flat),
@@ -129,9 +130,10 @@ def test_parts_lie_inside_their_column_and_the_picture_and_do_not_overlap(node, 
         layers = [rect for *_, rect in column["layers"]]
         folded = [rect for number, _, rect in column["layers"] if number is None]
         check_inside([*column["parts"], *layers, *column["sublayers"]], outer)
-        check_apart([*column["parts"], *layers, column["words"]])
+        check_apart([*column["parts"], *layers, column["words"], *column["next"]])
         check_inside(
-            [column["words"]], [0, 0, *(layout[name] for name in ("width", "height"))] if column["sentences"] else outer
+            [column["words"], *column["next"]],
+            [0, 0, *(layout[name] for name in ("width", "height"))] if column["sentences"] else outer,
         )
         check_apart([*column["parts"], *folded, *column["sublayers"]])
         shown = {number: rect for number, _, rect in column["layers"]}
@@ -207,6 +209,15 @@ def test_what_is_under_the_pointer_is_found(node, model, room):
         assert column["centres"][-1] + column["slot"] / 2 <= left + wide + 1e-6
 
 
+@FAST
+@given(models(longest=14), st.fixed_dictionaries({"width": st.integers(358, 1600), "height": st.integers(200, 1000)}))
+def test_each_of_fourteen_tokens_has_its_name_which_touches_no_other(node, model, room):
+    """As many as in a sentence of ten words: without some of them its words would read like another sentence."""
+    for column in laid_out(node, model, room)["columns"]:
+        assert column["every"] == 1
+        assert 11 <= column["smallest"] <= column["size"]
+
+
 # Play -----------------------------------------------------------------------------------------------------------------
 
 PLAY = """
@@ -235,6 +246,8 @@ PLAY = """
     stages, keys, end, scenes, isPure: JSON.stringify(scenes) === JSON.stringify(again),
     all: keys.map(m.sceneAt(stages, 0).all), starts: stages.map(({ start }) => scene(start).progress),
     first: scene(0), last: scene(end), rest: scene(Infinity),
+    stops: m.stopsOf(stages),
+    at_stops: m.stopsOf(stages).slice(0, -1).map((stop) => scene(stop).at),
     shown: layout.columns.map(({ layers }) => layers.filter(({ folded }) => !folded).map(({ number }) => number)),
     forward: walk(0, 1), back: walk(end, -1),
   }
@@ -285,6 +298,22 @@ def test_stages_follow_the_computation_and_each_begins_where_the_last_ended(node
     assert play["end"] == pytest.approx(seconds.sum())
     assert sum(stage["seconds"] for stage in stages if not stage["word"]) <= 15 + 1e-6, "the first word"
     assert play["end"] <= 60 + 1e-6
+
+
+@FAST
+@given(models(), rooms)
+def test_a_presentation_pauses_at_the_end_of_what_is_done_for_the_first_time(node, model, room):
+    play = played(node, model, room)
+    *stops, last = play["stops"]
+    kinds = [play["stages"][at]["kind"] for at in play["at_stops"]]
+    assert last is None, "the end, which is infinity in JavaScript"
+    assert stops == sorted(stops)
+    assert len(kinds) == len(set(kinds)) <= 7
+    for at in play["at_stops"]:
+        earlier = [stage["kind"] for stage in play["stages"][:at]]
+        assert play["stages"][at]["kind"] not in earlier
+    every = {stage["kind"] for stage in play["stages"]}
+    assert every - set(kinds) <= {"tokens", "embed", "start", "back", "end", "logits", "done"}
 
 
 @FAST

@@ -104,7 +104,7 @@ CLAIMS = (
     Claim(
         "block",
         "residual",
-        N_("the width d may change freely across the block"),
+        N_("the width d may change freely across the block: 256 in early layers, 1024 in the middle"),
         N_("one width d_model through the whole block"),
         N_(
             "x + Sublayer(x) adds number to number. Only inside a sublayer, as in the feed-forward, may it differ; the "
@@ -230,6 +230,75 @@ CLAIMS = (
         N_(
             "One object means shared weights: self-attention and cross-attention would learn the same W_Q, W_K, "
             "W_V, W_O."
+        ),
+    ),
+    Claim(
+        "",
+        "positions",
+        N_("我 · 和 · 同学 · 一起 · 听 · 和 · 光同尘: the first 和 a conjunction, the second a preposition"),
+        N_("和光同尘 is one word, an idiom, and its 和 a verb"),
+        N_("Positions tell the two 和 apart, not what they mean: that takes attention to the words around them."),
+    ),
+    Claim(
+        "",
+        "words",
+        r"$x_i \in \mathbb{R}^{d_\mathrm{model}}$",
+        r"$x_i \in \{0, …, V - 1\}, \ e_i = W[x_i] \in \mathbb{R}^{d_\mathrm{model}}$",
+        N_("What goes into the embedding is a token's number; the row it names has d_model numbers."),
+    ),
+    Claim(
+        "",
+        "attention",
+        r"$\mathrm{Attention}_{went} = Q_{went} \cdot K_{others} / \sqrt{d_k}$",
+        N_("those are scores: weights are their softmax, over all words, itself included"),
+        N_("Scores may be negative and sum to anything; went reads itself, too."),
+    ),
+    Claim(
+        "",
+        "masks",
+        N_("future positions are set to minus infinity or to 0"),
+        N_("scores to −∞, or weights to 0, each row then divided by its sum"),
+        N_("A score of 0 hides nothing, as e⁰ = 1. The experiment “−∞, not 0” has all three."),
+    ),
+    Claim(
+        "",
+        "heads",
+        r"$Q = Z W^Q$, $\ \mathrm{head}_i = \mathrm{Attention}(Q W^Q_i, …)$",
+        r"$\mathrm{head}_i = \mathrm{Attention}(Z W^Q_i, …)$",
+        N_("Projected once: the paper's Q in MultiHead(Q, K, V) is what goes in, the notes' Q is projected already."),
+    ),
+    Claim(
+        "",
+        "heads",
+        "clones(nn.Linear(512, 512), 4)",
+        N_("four layers, each drawn on its own"),
+        N_(
+            "deepcopy copies the numbers, too: W_Q = W_K = W_V = W_O at first, and all layers of a stack alike. Only "
+            "training pulls them apart."
+        ),
+    ),
+    Claim(
+        "",
+        "heads",
+        "torch.tensor([[1, 2], [3, 4], [5, 6]])",
+        "torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])",
+        N_("Whole numbers have dtype int64, and torch refuses to multiply weights, which are float32, with them."),
+    ),
+    Claim(
+        "",
+        "residual",
+        N_("first the sublayer, then the norm, then the sum: x + LN(Sublayer(x))"),
+        N_("LN(x + Sublayer(x)), or x + Sublayer(LN(x)) as in the notes' code"),
+        N_("A third order, neither the paper's nor the code's; “A layer by hand”, in topic 9, computes all three."),
+    ),
+    Claim(
+        "",
+        "residual",
+        N_("the residual sum solves vanishing and exploding gradients"),
+        N_("vanishing ones"),
+        N_(
+            "The sum adds to the gradient, which may grow all the more. The experiment “Why a residual sum” has both, "
+            "and LayerNorm, which holds it back."
         ),
     ),
     Claim(

@@ -101,8 +101,8 @@ TOPICS = (
             "directly and all at the same time; the price is one weight for each pair of words."
         ),
         terms=(
-            "RNN CNN LSTM 循环神经网络 卷积神经网络 研究动机 背景 历史 影响 优势 优点 缺点 并行计算 "
-            "长距离依赖 可解释 通用性 预训练 SOTA 复杂度"
+            "RNN CNN LSTM GRU 门控机制 循环神经网络 卷积神经网络 研究动机 背景 历史 影响 优势 优点 缺点 "
+            "并行计算 长距离依赖 可解释 通用性 预训练 SOTA 复杂度 局部信息 上下文理解"
         ),
         examples=worked.WHY,
         live=(LivePage(page="", label=N_("The whole model, played word by word"), choices={"text": _BEIJING}),),
@@ -182,7 +182,10 @@ TOPICS = (
             "to embed a sentence is to copy rows. The rows are learned, so that words used alike come to lie near "
             "each other; the same word has the same row wherever it stands."
         ),
-        terms="词嵌入层 词向量 嵌入 查表 lookup 词表 Embedding word embedding 量纲 one-hot 语义",
+        terms=(
+            "词嵌入层 词向量 嵌入 查表 lookup 词表 Embedding word embedding 量纲 one-hot 语义 上下文 离散标号 "
+            "连续表示 cache 反向传播"
+        ),
         examples=worked.WORDS,
         live=(
             LivePage(
@@ -213,7 +216,11 @@ TOPICS = (
                     (N_("is it a look-up?"), _YES, N_("no; a learned encoding is one")),
                     (N_("has it parameters?"), N_("yes, V × D"), N_("no; a learned one has max_len × D")),
                     (N_("does training change it?"), _YES, _NO),
-                    (N_("what it knows"), N_("what a word means"), N_("where it stands, nothing else")),
+                    (
+                        N_("what it knows"),
+                        N_("what a word means, learned from all its contexts; not the one at hand"),
+                        N_("where it stands, nothing else"),
+                    ),
                     (
                         N_("what they share"),
                         N_("a number becomes a vector of d_model numbers"),
@@ -234,7 +241,7 @@ TOPICS = (
         ),
         terms=(
             "位置编码器 位置编码 三角函数 正弦 余弦 sin cos PE div_term max_len 频率 唯一性 周期 "
-            "register_buffer 可学习的位置嵌入 ViT 广播机制 外积 逐元素 顺序"
+            "register_buffer 可学习的位置嵌入 ViT 广播机制 外积 逐元素 顺序 my_matmulres arange unsqueeze seq_len"
         ),
         examples=worked.POSITIONS,
         live=(
@@ -263,6 +270,18 @@ TOPICS = (
                 "(2, 4, 512) → (2, 4, 512)",
             ),
             ClassNames(
+                "position * div_term, pe.unsqueeze(0)",
+                "vf.formulas.sinusoidal_encoding(60, 512)",
+                "torch.outer",
+                "(60, 1) * (256,) → (60, 256); (60, 512) → (1, 60, 512)",
+            ),
+            ClassNames(
+                "x + self.pe[:, :seq_len]",
+                "vf.formulas.sinusoidal_encoding(4, 512)",
+                "–",
+                "(2, 4, 512) + (1, 4, 512) → (2, 4, 512)",
+            ),
+            ClassNames(
                 "LearnedPositionalEncoding",
                 'TransformerConfig(position="learned")',
                 "nn.Embedding",
@@ -274,8 +293,9 @@ TOPICS = (
                 title=N_("Sine and cosine beside learned positions"),
                 columns=(N_("question"), N_("sine and cosine"), N_("learned")),
                 rows=(
-                    (N_("computed"), N_("by a formula, not trained"), N_("looked up in a table that is trained")),
+                    (N_("how"), N_("by a formula, not trained"), N_("looked up in a table that is trained")),
                     (N_("parameters"), "0", "max_len × d_model"),
+                    (N_("how it enters"), N_("added to the embedding"), N_("added just the same")),
                     (N_("longer sentences than in training"), N_("defined, though unseen"), N_("nothing to look up")),
                     (N_("used by"), N_("the paper, this translator"), "BERT, GPT, ViT"),
                     (
@@ -283,6 +303,16 @@ TOPICS = (
                         N_("the paper found both equal; good where data are few"),
                         N_("can be better with much data"),
                     ),
+                ),
+            ),
+            Comparison(
+                title=N_("One formula in four notations"),
+                columns=(N_("written"), N_("position"), N_("pair of dimensions"), N_("a position is a")),
+                rows=(
+                    (N_("PE(pos, 2i): the paper, most of the notes, here"), "pos", "i", N_("row")),
+                    (N_("p(i, 2j): the notes on theory"), "i", "j", N_("row")),
+                    (N_("P(2i, j): the slides"), "j", "i", N_("column")),
+                    (N_("result[i][j]: the notes on broadcasting"), "i", "j", N_("row")),
                 ),
             ),
         ),
@@ -298,7 +328,7 @@ TOPICS = (
         terms=(
             "注意力机制 自注意力机制 点积自注意力 缩放点积注意力 Scaled Dot-Product Attention 查询 键 "
             "值 Query Key Value 相似度 相关性 注意力得分 注意力权重 加权求和 归一化 对齐函数 "
-            "alignment 梯度消失 缩放因子 QK^T Q=K=V 北京 上海"
+            "alignment 梯度消失 缩放因子 QK^T Q=K=V 北京 上海 单位矩阵 偏置 共享模型参数 两两交互 反向传播 其他词"
         ),
         examples=worked.ATTENTION,
         live=(
@@ -335,7 +365,7 @@ TOPICS = (
                     ("W_Q, W_K", "d_model × d_k", "512 × 64"),
                     ("W_V", "d_model × d_v", "512 × 64"),
                     ("Q, K", N_("n × d_k: of one width, which may differ from that of X"), "4 × 64"),
-                    ("V", N_("n × d_v: usually d_v = d_k"), "4 × 64"),
+                    ("V", N_("n × d_v: usually d_v = d_k; on the slides, with one head, d_v = d_model"), "4 × 64"),
                     ("W_O", "(h · d_v) × d_model", "512 × 512"),
                     ("W_Q, W_K, W_V, b", N_("shared by all positions: so any n will do"), "–"),
                 ),
@@ -350,7 +380,7 @@ TOPICS = (
             "the whole translation at once, and the causal mask, a lower triangle, hides what comes after. A padding "
             "mask hides the filler behind shorter sentences of a batch; here True always means “may attend”."
         ),
-        terms=("掩码张量 掩码 mask masked_fill 上三角 下三角 自回归 因果 causal 时间步 填充 padding 未来信息"),
+        terms=("掩码张量 掩码 mask masked_fill 上三角 下三角 自回归 因果 causal 时间步 填充 padding 未来信息 负无穷"),
         examples=worked.MASKS,
         live=(
             LivePage(
@@ -383,7 +413,7 @@ TOPICS = (
         ),
         terms=(
             "多头注意力机制 多头自注意力机制 Multi-Head Attention 切分 拼接 Concat view transpose "
-            "contiguous 转置 4个线性层 线性变换 head_num W^O"
+            "contiguous 转置 4个线性层 线性变换 head_num W^O linearList 泛化能力 整合"
         ),
         examples=worked.HEADS,
         live=(
@@ -442,7 +472,7 @@ TOPICS = (
             "between them, the same for every position. The inner layer is wider, so that each of its d_ff units can "
             "respond to one feature and write something back."
         ),
-        terms="前馈全连接层 前馈神经网络 前馈网络 FFN MLP ReLU 激活函数 d_ff 非线性 感知机",
+        terms="前馈全连接层 前馈神经网络 前馈网络 FFN MLP ReLU 激活函数 d_ff 非线性 感知机 特征增强 维度变换",
         examples=worked.FEED_FORWARD,
         live=(
             LivePage(
@@ -473,7 +503,7 @@ TOPICS = (
         terms=(
             "规范化层 层归一化 层标准化 LayerNorm BatchNorm 批量归一化 残差连接 Residual Add Norm "
             "子层连接结构 SublayerConnection 梯度消失 梯度爆炸 均值 方差 标准差 eps gamma beta 收敛 "
-            "Pre-LN Post-LN"
+            "Pre-LN Post-LN 跳线 快捷通道 a2 keepdims 变长序列"
         ),
         examples=worked.RESIDUAL,
         live=(
@@ -502,9 +532,14 @@ TOPICS = (
                     (N_("sentences of different length"), N_("no matter"), N_("padding changes the mean")),
                     (N_("a batch of one"), N_("as always"), N_("no sensible variance in training")),
                     (N_("at test time"), N_("the same computation"), N_("averages kept from training")),
-                    (N_("used in"), "Transformer, BERT, GPT", "ResNet, VGG, CNN"),
+                    (N_("used in"), "Transformer, BERT, GPT", N_("ResNet and most CNNs; VGG came before it")),
                     (N_("convolutional networks"), N_("usually worse"), N_("good, and faster to train")),
-                    (N_("pictures (N, C, H, W)"), N_("for each N, over C"), N_("for each C, over N, H and W")),
+                    (
+                        N_("pictures (N, C, H, W)"),
+                        N_("for each N, over C, H and W"),
+                        N_("for each C, over N, H and W"),
+                    ),
+                    (N_("sentences (N, T, C)"), N_("for each N and T, over C"), N_("for each C, over N and T")),
                     (N_("steady for"), N_("sequences and small batches"), N_("large batches")),
                     (
                         N_("cost"),
@@ -533,7 +568,7 @@ TOPICS = (
             "N of them, one on top of the other. It keeps one vector for each source word, of the same width in every "
             "layer, and the last layer's are the memory."
         ),
-        terms="编码器层 编码器部分 EncoderLayer Encoder 堆叠 GPT-2 12层 Transformer Block 参数量",
+        terms="编码器层 编码器部分 EncoderLayer Encoder 堆叠 N=3 GPT-2 12层 Transformer Block 积木 参数量 MhSa",
         examples=worked.ENCODER,
         live=(
             LivePage(page="", label=N_("Into a layer of the encoder"), choices={"zoom": "encoder.1"}),
@@ -563,7 +598,7 @@ TOPICS = (
         ),
         terms=(
             "解码器层 解码层 解码器部分 DecoderLayer Decoder 编码-解码注意力 交叉注意力 memory "
-            "中间语义张量 src_attn BERT ChatGPT"
+            "中间语义张量 src_attn BERT ChatGPT 序列到序列 seq2seq"
         ),
         examples=worked.DECODER,
         live=(

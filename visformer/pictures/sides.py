@@ -1,11 +1,11 @@
 """Two sides as panels: a head in two passes, heads matched between two models, guesses beside what a model does."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from visformer.adapters.checkpoints import GPT, GPT_2
 from visformer.analysis.comparing import Partners, head_similarity, match_heads, partners_of
@@ -253,36 +253,3 @@ def _describe_similarity(setting: Setting, table: Any) -> list[str]:
     null = match_heads(one, other, "decoder")
     null_described = setting.gettext(_NULL).format(matched=null["similarity"].mean(), floor=null["floor"].mean())
     return [described, null_described]
-
-
-def compare_guesses(
-    options: Sequence[str],
-    chosen: ArrayLike,
-    shares: ArrayLike,
-    *,
-    title: str,
-    names: tuple[str, str],
-    note: str = "",
-    upright: bool = False,
-) -> Panel:
-    """Draw the share of people who chose each option, and below it the option's weight or probability.
-
-    Args:
-        options: words or tokens, a column each.
-        chosen: bool (person, option); nobody may have answered.
-        shares: (option,), from 0 to 1.
-        title: above the panel.
-        names: of the two rows, the room and the model.
-        note: below it.
-        upright: a row for each option, and two columns, as fits a phone.
-    """
-    taps = np.asarray(chosen, dtype=np.float64)
-    room = taps.mean(axis=0) if len(taps) else np.full(len(options), np.nan)
-    values, rows, columns = (
-        np.stack([room, np.asarray(shares, dtype=np.float64)]),
-        Labels(names),
-        Labels(tuple(options)),
-    )
-    if upright:
-        values, rows, columns = values.T, columns, rows
-    return Panel(name="guess", title=title, values=values, rows=rows, columns=columns, scale="weight", note=note)

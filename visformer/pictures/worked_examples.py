@@ -66,7 +66,8 @@ WHY = (
         remarks={
             "layers or steps from the first word to the last": N_(
                 "Counted by following who reads whom. A word of 20 words ago is one step away in attention, and 20 "
-                "in a recurrent network: on so long a way its trace, and in training the gradient, fades."
+                "in a recurrent network: on so long a way its trace, and in training the gradient, fades. Gates (LSTM, "
+                "GRU) slow that down, but do not stop it."
             ),
             "steps that wait for one another": N_(
                 "A recurrent network computes word 5 only after word 4. Attention computes all words at once, by a "
@@ -424,15 +425,19 @@ POSITIONS = (
         code=((_HERE, "_same_word"), *_ENCODING),
         inputs={N_("embedding"): matrix([0.1, 0.2, 0.3, 0.4]), "pos": matrix([1], [5])},
         compute=_same_word,
-        printed={N_("embedding + PE"): matrix([1.0093, -0.2161, 0.3002, 1.4], [-0.1794, 1.1602, 0.3006, 1.4])},
+        printed={
+            "PE": matrix([0.9093, -0.4161, 0.0002, 1], [-0.2794, 0.9602, 0.0006, 1]),
+            N_("embedding + PE"): matrix([1.0093, -0.2161, 0.3002, 1.4], [-0.1794, 1.1602, 0.3006, 1.4]),
+        },
         remarks={
+            "PE": N_("The notes' rows are those of positions 2 and 6, and their third column is 100 times too small."),
             "embedding + PE": N_(
                 "The notes count positions from 1 (2 and 6) in a formula that counts from 0 (1 and 5), and use "
                 "0.0001 for the second frequency. Set pos to 2 and 6: the first two columns are theirs. The point "
                 "still holds: one word, two inputs."
-            )
+            ),
         },
-        rows={"pos": ("和", "和"), "PE": ("和 1", "和 5"), "embedding + PE": ("和 1", "和 5")},
+        rows={"pos": ("和", "和"), "PE": "pos", "embedding + PE": "pos"},
     ),
     Worked(
         name="sum",
@@ -536,7 +541,12 @@ def _vectors(inputs: Arrays) -> dict[str, Floats]:
 
 
 def _softmax(inputs: Arrays) -> dict[str, Floats]:
-    return {"softmax": formulas.softmax(inputs["scores"]), "exp": np.exp(inputs["scores"])}
+    powers = np.exp(inputs["scores"])
+    return {
+        "softmax": formulas.softmax(inputs["scores"]),
+        "exp": powers,
+        N_("sum of each row"): powers.sum(axis=1, keepdims=True),
+    }
 
 
 _DRAWS, _KEYS = 200, 10
@@ -676,7 +686,8 @@ ATTENTION = (
             ),
             "gradient, not scaled": N_(
                 "Σ p (1 − p), how far the weights follow a change of the scores: near 0 nothing is learned any more. "
-                "Divided by √d_k, it stays the same for every width."
+                "Divided by √d_k, it stays the same for every width. It vanishes but never explodes: "
+                "p (1 − p) is at most 1/4."
             ),
         },
         rows={"spread of q · k": "d_k"},
@@ -742,12 +753,17 @@ ATTENTION = (
         code=(("formulas.py", "softmax"),),
         inputs={N_("scores"): _SCORES_PRINTED},
         compute=_softmax,
-        printed={"softmax": np.eye(4), "exp": _begins(matrix([1.63e9, 540.49, 3.39, 2.40]), (4, 4))},
+        printed={
+            "softmax": np.eye(4),
+            "exp": _begins(matrix([1.63e9, 540.49, 3.39, 2.40]), (4, 4)),
+            "sum of each row": _begins(matrix([1.63e9]), (4, 1)),
+        },
         remarks={
             "softmax": N_(
                 "Only the first row is that sharp: in the second, 6.29 and 7.12 are close and share the weight."
             ),
             "exp": N_("exp(21.2206) is 1.644e9, not 1.63e9, and exp(6.2903) is 539.32, not 540.49."),
+            "sum of each row": N_("With the right power it is 1.644e9: the other three hardly count."),
         },
     ),
     Worked(
@@ -813,6 +829,25 @@ def _zero_mask(inputs: Arrays) -> dict[str, Floats]:
     }
 
 
+def _hidden(inputs: Arrays) -> dict[str, Floats]:
+    scores, mask = inputs["scores"], allowed(inputs["mask"], inputs["scores"])
+    late = formulas.softmax(scores) * mask
+    rest = late.sum(axis=1, keepdims=True)
+    return {
+        N_("scores to −∞, softmax"): formulas.softmax(scores, mask),
+        N_("scores to 0, softmax"): formulas.softmax(np.where(mask, scores, 0.0)),
+        N_("softmax, weights to 0"): late,
+        N_("and divided by their sum"): np.divide(late, rest, out=np.zeros_like(late), where=rest > 0),
+    }
+
+
+_HIDDEN = (
+    "scores to −∞, softmax",
+    "scores to 0, softmax",
+    "softmax, weights to 0",
+    "and divided by their sum",
+)
+
 MASKS = (
     Worked(
         name="time-steps",
@@ -858,6 +893,25 @@ MASKS = (
             "lower triangle": matrix([1, 0, 0, 0], [5, 6, 0, 0], [9, 10, 11, 0], [13, 14, 15, 16]),
         },
         remarks={"causal mask": N_("A lower triangle of ones: row i may read the words up to i, itself included.")},
+    ),
+    Worked(
+        name="hidden",
+        title=N_("−∞, not 0"),
+        section="3.2.3",
+        formula=r"e^{-\infty} = 0, \qquad e^0 = 1",
+        code=((_HERE, "_hidden"), ("formulas.py", "softmax")),
+        inputs={N_("scores"): matrix([2, 1, 0.5], [0.3, 2, 1], [1, 0.2, 2]), N_("mask"): np.tril(np.ones((3, 3)))},
+        compute=_hidden,
+        remarks={
+            "scores to −∞, softmax": N_("What is hidden has the weight 0, and each row sums to 1."),
+            "scores to 0, softmax": N_(
+                "Not hidden: 0 is a score like any other, and 我 still reads the words after it."
+            ),
+            "softmax, weights to 0": N_("Hidden, but the rows no longer sum to 1."),
+            "and divided by their sum": N_("The same as −∞ from the beginning."),
+        },
+        rows=dict.fromkeys(("scores", "mask", *_HIDDEN), _ZH),
+        columns=dict.fromkeys(_HIDDEN, _ZH),
     ),
     Worked(
         name="zero-mask",
@@ -1153,23 +1207,38 @@ _DEEP = 32  # the width
 
 def _gradients(inputs: Arrays) -> dict[str, Floats]:
     """Send a gradient of length 1 back through layers tanh(x W), with and without the residual sum."""
-    n = whole(inputs, "n", most=limits.LAB_ROWS)
-    lengths = {N_("without the sum"): _lengths(n, 0.0), N_("with the sum"): _lengths(n, 1.0)}
+    n, size = whole(inputs, "n", most=limits.LAB_ROWS), whole(inputs, "size of W in %", most=1000) / 100
+    lengths = {
+        N_("without the sum"): _lengths(n, size, 0.0),
+        N_("with the sum"): _lengths(n, size, 1.0),
+        N_("with the sum and LayerNorm"): _lengths(n, size, 1.0, normed=True),
+    }
     return {N_("layer"): np.arange(1.0, n + 1)[:, None], **{name: matrix(values).T for name, values in lengths.items()}}
 
 
-def _lengths(n: int, kept: float) -> list[float]:
-    """Return the gradient's length at each layer's input; ``kept``: the share of the input added to the output."""
+def _lengths(n: int, size: float, kept: float, *, normed: bool = False) -> list[float]:
+    """Return the gradient's length at each layer's input.
+
+    Args:
+        n: the number of layers.
+        size: of W, whose numbers have the standard deviation size/√d.
+        kept: the share of the input that is added to the output.
+        normed: whether each layer reads the LayerNorm of its input.
+    """
     rng = np.random.default_rng(0)
-    x, layers = rng.normal(size=_DEEP), rng.normal(size=(n, _DEEP, _DEEP)) / (2 * math.sqrt(_DEEP))
-    slopes = []
+    x, layers = rng.normal(size=_DEEP), rng.normal(size=(n, _DEEP, _DEEP)) * size / math.sqrt(_DEEP)
+    slopes = []  # of each layer, (input, output)
     for w in layers:
-        out = np.tanh(x @ w)
-        slopes.append(1 - out**2)
+        read, slope = x, np.eye(_DEEP)
+        if normed:
+            read = formulas.layer_norm(x[None])[0]
+            slope = (slope - (1 + np.outer(read, read)) / _DEEP) / math.sqrt(x.var() + 1e-5)
+        out = np.tanh(read @ w)
+        slopes.append(slope @ (w * (1 - out**2)) + kept * np.eye(_DEEP))
         x = out + kept * x
     gradient, lengths = np.full(_DEEP, 1 / math.sqrt(_DEEP)), []
-    for w, slope in zip(reversed(layers), reversed(slopes), strict=True):
-        gradient = w @ (slope * gradient) + kept * gradient
+    for slope in reversed(slopes):
+        gradient = slope @ gradient
         lengths.append(float(np.linalg.norm(gradient)))
     return lengths[::-1]
 
@@ -1263,7 +1332,7 @@ RESIDUAL = (
         formula=r"""&\sym{input}{x} \leftarrow f(\sym{input}{x}): \ \frac{\partial}{\partial x} = f' \\[4pt]
 &\sym{input}{x} \leftarrow \sym{input}{x} + f(\sym{input}{x}): \ \frac{\partial}{\partial x} = 1 + f'""",
         code=((_HERE, "_lengths"),),
-        inputs={N_("n"): matrix([24])},
+        inputs={N_("n"): matrix([24]), N_("size of W in %"): matrix([50])},
         compute=_gradients,
         remarks={
             "without the sum": N_(
@@ -1274,10 +1343,15 @@ RESIDUAL = (
                 "W) of "
                 "width 32 with random weights."
             ),
+            "with the sum and LayerNorm": N_(
+                "Against a gradient that explodes the sum does not help. Set the size of W to 400: without the sum "
+                "the gradient grows ten thousandfold, with it a thousandfold; if each layer reads the LayerNorm of its "
+                "input, twentyfold."
+            ),
         },
         curves=Curves(
             over="layer",
-            results=(N_("without the sum"), N_("with the sum")),
+            results=(N_("without the sum"), N_("with the sum"), N_("with the sum and LayerNorm")),
             axis=N_("length of the gradient"),
             log="y",
         ),
@@ -1325,6 +1399,31 @@ def _sizes(inputs: Arrays) -> dict[str, Floats]:
     }
 
 
+def _layer(inputs: Arrays) -> dict[str, Floats]:
+    x, w_1, w_2 = inputs["x"], inputs["W_1"], inputs["W_2"]
+    norm = formulas.layer_norm
+
+    def ffn(rows: Floats) -> Floats:
+        return product(np.maximum(product(rows, w_1, ("x", "W_1")), 0), w_2, ("ReLU", "W_2"))
+
+    def attend(rows: Floats) -> Floats:
+        return formulas.attention(rows, rows, rows)[0]
+
+    first = norm(x + attend(x))
+    raised = x + attend(norm(x))
+    between = x + norm(attend(x))
+    return {
+        N_("attention of x"): attend(x),
+        N_("x + attention"): x + attend(x),
+        N_("its LayerNorm: the new x"): first,
+        N_("FFN of that"): ffn(first),
+        N_("new x + FFN"): added(first, ffn(first), (N_("new x"), "FFN")),
+        N_("its LayerNorm: what the layer hands on"): norm(first + ffn(first)),
+        N_("pre-norm: x + Sublayer(LN(x)), twice"): raised + ffn(norm(raised)),
+        N_("x + LN(Sublayer(x)), twice"): between + norm(ffn(between)),
+    }
+
+
 def _cross(inputs: Arrays) -> dict[str, Floats]:
     x, memory = inputs["x"], inputs["memory"]
     q = product(x, inputs["W_Q"], ("x", "W_Q"))
@@ -1357,6 +1456,47 @@ ENCODER = (
             ),
         },
     ),
+    Worked(
+        name="layer",
+        title=N_("A layer by hand: post-norm, pre-norm"),
+        section="3.1",
+        formula=r"""&\sym{input}{X} \leftarrow \sym{input}{X} + \mathrm{MhSa}(\sym{input}{X}) \\[4pt]
+&\sym{input}{X} \leftarrow \mathrm{LayerNorm}(\sym{input}{X}) \\[4pt]
+&\sym{input}{x}_i \leftarrow \sym{input}{x}_i + \mathrm{MLP}(\sym{input}{x}_i) \\[4pt]
+&\sym{input}{X} \leftarrow \mathrm{LayerNorm}(\sym{input}{X})""",
+        code=((_HERE, "_layer"), ("model/layers.py", "EncoderLayer")),
+        inputs={
+            "x": _E_ZH + _P[:3],
+            "W_1": matrix([1, 0, -1, 2, 0], [0, 1, 1, -1, 1], [1, -1, 0, 0.5, 0], [0, 1, -1, 0, 1]),
+            "W_2": matrix([1, 0, 0.5, 0], [0, 1, 0, 1], [1, 1, -1, 0], [0.5, 0, 1, -1], [0, 1, 0, 1]),
+        },
+        compute=_layer,
+        remarks={
+            "x + attention": N_(
+                "One head with Q = K = V = x and no biases, to keep it short; x is 我去东北大学 with the notes' "
+                "positions."
+            ),
+            "its LayerNorm: what the layer hands on": N_("Post-norm, the formula's four lines: mean 0, variance 1."),
+            "pre-norm: x + Sublayer(LN(x)), twice": N_(
+                "The stream itself is never normalised, so it grows; hence a last norm above the top layer."
+            ),
+            "x + LN(Sublayer(x)), twice": N_("The order in one sentence of the notes: other numbers again."),
+        },
+        rows=dict.fromkeys(
+            (
+                "x",
+                "attention of x",
+                "x + attention",
+                "its LayerNorm: the new x",
+                "FFN of that",
+                "new x + FFN",
+                "its LayerNorm: what the layer hands on",
+                "pre-norm: x + Sublayer(LN(x)), twice",
+                "x + LN(Sublayer(x)), twice",
+            ),
+            _ZH,
+        ),
+    ),
 )
 
 DECODER = (
@@ -1365,7 +1505,8 @@ DECODER = (
         title=N_("What the decoder reads: keys and values from the memory"),
         section="3.2.3",
         formula=r"""&\sym{q}{Q} = \sym{input}{x} W_Q \\[4pt]
-&\sym{k}{K} = \mathrm{memory}\, W_K, \quad \sym{v}{V} = \mathrm{memory}\, W_V""",
+&\sym{k}{K} = \mathrm{memory}\, W_K \\[4pt]
+&\sym{v}{V} = \mathrm{memory}\, W_V""",
         code=((_HERE, "_cross"), ("model/layers.py", "DecoderLayer")),
         inputs={
             "x": _E_ZH,
@@ -1376,7 +1517,10 @@ DECODER = (
         },
         compute=_cross,
         remarks={
-            "K": N_("One key and one value for each English word, from the encoder's output: it is computed once."),
+            "K": N_(
+                "One key and one value for each English word, from the encoder's output: it is computed once, and "
+                "every layer of the decoder reads it, with weights of its own."
+            ),
             "softmax": N_("Three Chinese words ask, five English words answer: 3 × 5 weights, each row sums to 1."),
         },
         rows={
@@ -1480,8 +1624,9 @@ _DROPOUT = Worked(
         "after dropout": N_(
             "In training each number is set to 0 with probability p and the others are divided by 1 − p, so that no "
             "unit "
-            "can rely on another one. The notes do so with p = 0.1 after the positions, on the weights of attention, "
-            "after ReLU and on each sublayer's output before the sum; the paper only on the latter and on the input."
+            "can rely on another one. The notes do so with p = 0.1 after the positions, after ReLU and on each "
+            "sublayer's output before the sum; the paper only on the latter and on the input. Their attention() could "
+            "drop weights, too, but their MultiHeadedAttention never hands it its dropout."
         ),
         "without it, in use": N_("Once trained, nothing is dropped: that is why this app never shows it."),
     },

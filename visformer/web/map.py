@@ -60,7 +60,7 @@ _TEXT = {
     "encoder_does": N_("reads the text"),
     "decoder_does": N_("writes words"),
     "strips": N_("Token + position"),
-    "strands": N_("One vector per word"),
+    "strands": N_("One vector per token"),
     "keys_values": N_("keys, values"),
     "ffn_input": N_("x: {n} numbers of each token"),
     "ffn_first": N_("times W₁, plus b₁"),

@@ -75,6 +75,7 @@ _TEXT = {
         "to words and counted as special."
     ),
     "hidden": N_("weight hidden, mean over rows: {mass}"),
+    "part": N_("Part {n} of {all}"),
     "hidden_row": N_("weight hidden in this row: {mass}"),
     "zoom_in": N_("Zoom in (Ctrl and wheel, or double-click)"),
     "zoom_out": N_("Zoom out"),

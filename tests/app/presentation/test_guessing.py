@@ -2,6 +2,7 @@
 
 import csv
 import io
+from html import unescape
 
 import numpy as np
 import pytest
@@ -79,9 +80,9 @@ def told(app, start):
 
 
 def sent(monkeypatch):
-    """Collect the panels that are drawn."""
+    """Collect the pictures that are drawn."""
     drawn = []
-    monkeypatch.setattr(controls, "draw", lambda shown, **_: drawn.extend(shown))
+    monkeypatch.setattr(controls, "draw", lambda shown, **_: drawn.append(shown))
     return drawn
 
 
@@ -104,7 +105,7 @@ def test_a_question_takes_the_place_of_the_page_until_it_is_over(presenter, phon
     assert told(presenter.run(), "1 of 1") == "1 of 1 phones have answered."
     press(presenter, "guess_reveal")
     assert told(app.run(), "You chose") == told(app, "You chose went, Northeastern")
-    assert told(app, "The chosen words") == told(presenter, "The chosen words")
+    assert told(app, "What was chosen") == told(presenter, "What was chosen")
     press(presenter, "guess_end")
     for each in (presenter, app.run()):
         assert not each.exception
@@ -132,10 +133,13 @@ def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypa
     phones = [tap(phone(), i) for i in range(2)]
     drawn = sent(monkeypatch)
     press(presenter, "guess_reveal")
-    wide, (upright,) = drawn[0], (phones[0].run(), drawn[-1:])[1]
-    assert wide.columns.texts == upright.rows.texts == guess.question.options
-    assert wide.values[0].sum() == pytest.approx(1), "each chose one"
-    assert wide.values[1].tolist() == [*guess.question.shares]
+    phones[0].run()
+    for figure in (drawn[0], drawn[-1]):
+        room, told_by_model = figure.data
+        assert [unescape(text) for text in figure.layout.yaxis.ticktext] == [*guess.question.options]
+        assert sum(room.x) == pytest.approx(1), "each chose one"
+        assert told_by_model.x == guess.question.shares
+    assert any("interval" in caption for caption in captions(presenter))
     assert (sum(guess.question.shares) == pytest.approx(1)) == (kind != "next")
 
 
@@ -266,7 +270,7 @@ def test_a_phone_that_is_reloaded_comes_back_to_its_answer_and_a_late_one_to_the
     assert told(presenter.run(), "2 of") == "2 of 2 phones have answered."
     press(presenter, "guess_reveal")
     assert told(phone(kept=key_of(app)), "You chose to, Northeastern")
-    assert told(phone(), "The words that a person chose")
+    assert told(phone(), "What was chosen has")
 
 
 def test_a_copied_address_has_neither_name_nor_answer(presenter, phone):

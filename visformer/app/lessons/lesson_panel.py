@@ -22,10 +22,11 @@ from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls
 from visformer.app.widgets.component import focus, lesson_bar
-from visformer.errors import VisformerError
+from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.system import limits
 
+_LEARNT = N_("What you know now")
 _SHORT = 40  # characters of a sentence that the text of a step quotes
 _UNFOLDED = "lesson_unfolded"  # whether the page's controls and its formula are shown: page.css folds them
 
@@ -45,12 +46,18 @@ def panel(run: Run) -> bool:
         LESSON_SENTENCE.set(boxes.source())
     if is_over:
         _ = gettext()
-        walk.guide(place=_("End"), title=_("What you know now"), is_over=True)
+        walk.guide(place=_("End"), title=_(_LEARNT), is_over=True)
     else:
         facts = _facts(step)
         title, task, note = (filled(_text(step, name), facts) for name in ("title", "try", "note"))
         has_more = _has_more_hints(step, (name, number))
-        walk.guide(place=f"{number}/{count}", title=title, task=task, note=note, has_more=has_more)
+        after = lesson.steps[number] if number < count else None
+        following = _text(after, "title") if after is not None else gettext()(_LEARNT)
+        next_note = filled(_text(after, "note"), _facts(after)) if after is not None else ""
+        place = f"{number}/{count}"
+        walk.guide(
+            place=place, title=title, task=task, note=note, has_more=has_more, following=following, next_note=next_note
+        )
     with st.container(gap=None, key="lesson"):
         if is_over:
             run.caption = _closing(name, lesson.learnt_in(language()))
@@ -130,7 +137,7 @@ def _closing(name: str, learnt: str) -> str:
     """Draw the card behind the last step: what was learnt, and ways to go on; return what it says."""
     _ = gettext()
     said = learnt or _("This was the last step.")
-    _heading(_("End"), _("What you know now"))
+    _heading(_("End"), _(_LEARNT))
     st.text(said)
     with st.container(horizontal=True, key="lesson_ways"):
         for other, title in lesson_menu.shipped().items():

@@ -5,7 +5,7 @@ their own, and so they are when the presenter's browser disconnects or comes bac
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 
@@ -76,6 +76,11 @@ def publish(run: Run | None = None) -> None:
         state = {url_state.PAGE: shown.page, **address.to_query(shown)}
         state.pop(url_state.LANGUAGE, None)
         WAKING.wake(ROOMS.write(_KEY.get(), state))
+
+
+def tell(told: Mapping[str, object]) -> None:
+    """Tell the presenter's own window what is shown."""
+    ROOMS.tell(_KEY.get(), told)
 
 
 def shared() -> str:

@@ -3,6 +3,7 @@
 import random
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -97,6 +98,22 @@ class Result:
         """How many people answered."""
         return len(self.chosen)
 
+    @property
+    def share(self) -> float:
+        """What the room got: the share of people who chose the likeliest token, or the weight of the words chosen."""
+        if self.right is not None:
+            return self.right[0] / self.n
+        return self.agreement.covered if self.agreement is not None else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the share; None: fewer than two people answered."""
+        if self.n <= 1:
+            return None
+        if self.right is not None:
+            return self.right[1], self.right[2]
+        return (self.agreement.low, self.agreement.high) if self.agreement is not None else None
+
 
 _FROM_THERE = N_(
     "{limit} answers came from your network, as many as it had phones here at a time: no more are taken from it. The "
@@ -169,6 +186,13 @@ class Guess:
         """Return what this person has answered."""
         with self._lock:
             return self._answers.get(guest)
+
+    def tally(self) -> list[tuple[str, int]]:
+        """Return each option with how many people chose it; none while no question is open."""
+        with self._lock:
+            options = self.question.options if self.question is not None else ()
+            chosen = Counter(i for each in self._answers.values() for i in each.chosen)
+            return [(option, chosen[i]) for i, option in enumerate(options)]
 
     def count(self) -> int:
         """Return how many people have answered."""

@@ -20,7 +20,7 @@ from visformer.app.session.markdown import plain
 from visformer.app.session.page import current_page
 from visformer.app.session.slots import Slot, hold
 from visformer.app.session.url_state import State
-from visformer.app.widgets import controls, downloads
+from visformer.app.widgets import controls, downloads, formula_box
 from visformer.app.widgets.component import kept_key
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
@@ -346,11 +346,11 @@ def draw_for_presenter(guess: Guess) -> None:
         if question is None:
             _form(guess)
             return
-        _asked_line(question)
+        _asked_line(guess, question)
         if result is not None:
             _outcome(question, result)
-            _buttons(guess)
             _picture(question, result)
+            _buttons(guess)
             return
         _options(question)
         st.fragment(_counted, run_every=_COUNTED)(guess)
@@ -365,7 +365,7 @@ def draw_for_phone(guess: Guess) -> None:
         if question is None:
             st.text(boxes.gettext()(N_("The presenter is choosing a question: it appears here.")))
             return
-        _asked_line(question)
+        _asked_line(guess, question)
         kept_key(guest(), on_kept=partial(_return_to_answer, guess))
         if result is None:
             st.caption(boxes.gettext()(_TAP[question.kind]))
@@ -373,7 +373,7 @@ def draw_for_phone(guess: Guess) -> None:
             return
         _own_guess(guess, question)
         _outcome(question, result)
-        _picture(question, result, upright=True)
+        _picture(question, result)
 
 
 def _return_to_answer(guess: Guess, key: str) -> None:
@@ -383,14 +383,21 @@ def _return_to_answer(guess: Guess, key: str) -> None:
         _NAME.set(answer.name)
 
 
-def _asked_line(question: Question) -> None:
+def spelled(guess: Guess) -> str:
+    """Return the question in words; while it is chosen, what the room waits for."""
+    _, question = boxes.gettext(), guess.question
+    if question is None:
+        return _(BEGIN)
+    asks = _(_ASKS[question.read]).format(word=question.asked)
+    about = {"layer": question.layer + 1, "head": question.head + 1, "word": question.asked, "asks": asks}
+    return _(_READS[question.kind]).format(**about)
+
+
+def _asked_line(guess: Guess, question: Question) -> None:
     """Draw the question, and what it is about."""
-    _ = boxes.gettext()
     with st.container(key="guess_question", gap="xxsmall"):
-        asks = _(_ASKS[question.read]).format(word=question.asked)
-        about = {"layer": question.layer + 1, "head": question.head + 1, "word": question.asked, "asks": asks}
         with st.container(key="guess_title"):
-            st.text(_(_READS[question.kind]).format(**about))  # never markdown: it quotes what was typed
+            st.text(spelled(guess))  # never markdown: it quotes what was typed
         if question.sentence:
             st.text(question.sentence)
         st.text(_about(question))
@@ -475,66 +482,54 @@ def _own_guess(guess: Guess, question: Question) -> None:
 
 
 def _outcome(question: Question, result: Result) -> None:
-    """Say in numbers how far the room agrees with the model, and who was nearest."""
+    """Say in a headline how near the room came, and who was nearest."""
     from visformer.pictures.style import visible
 
     _ = boxes.gettext()
     with st.container(key="guess_told", gap="xsmall"):
-        st.text(_numbers(question, result))
+        st.text(_headline(question, result))
         if result.nearest:
             names = _(", ").join(map(visible, result.nearest[:_MOST_NAMES]))
             more = " …" if len(result.nearest) > _MOST_NAMES else ""
             st.text(_("Nearest: {names}").format(names=names + more))  # never markdown: anybody may have typed it
 
 
-def _picture(question: Question, result: Result, *, upright: bool = False) -> None:
-    """Draw the room beside the model."""
-    from visformer.pictures.sides import compare_guesses
+def _picture(question: Question, result: Result) -> None:
+    """Draw the room beside the model, and below it what the numbers mean."""
+    from visformer.pictures.charts.guesses import guess_bars
 
     _ = boxes.gettext()
     model = _("Head") if question.kind == "head" else _("Model")
+    names = (_("Room"), model)
+    bars = guess_bars(question.options, result.chosen, question.shares, names=names, theme=formula_box.theme())
+    controls.draw(bars, key="guesses")
     said = _("{model}: its probability.") if question.kind == "next" else _("{model}: its weight.")
-    note = _("Room: the share of people who chose it (n = {n}).").format(n=result.n)
-    panel = compare_guesses(
-        question.options,
-        result.chosen,
-        question.shares,
-        title="",
-        names=(_("Room"), model),
-        note=paragraph(note, said.format(model=model)),
-        upright=upright,
-    )
-    controls.draw([panel], key="guesses")
+    told = [_("Room: the share of people who chose it (n = {n}).").format(n=result.n), said.format(model=model)]
+    if result.interval is not None:
+        low, high = result.interval
+        about = _("The {level} interval of the room's {share:.0%} is {low:.0%} to {high:.0%}.")
+        told.append(about.format(level="95 %", share=result.share, low=low, high=high))
+    st.caption(paragraph(*told))
 
 
-def _numbers(question: Question, result: Result) -> str:
+def _headline(question: Question, result: Result) -> str:
     _ = boxes.gettext()
     if not result.n:
         return _("Nobody has answered.")
-    numbers: dict[str, Any] = {"n": result.n, "level": "95 %"}
     if result.right is not None:
-        right, low, high = result.right
         best = max(range(len(question.shares)), key=question.shares.__getitem__)
         said = _(
-            "{share:.0%} chose what the model finds likeliest, “{token}” (n = {n}, {level} interval {low:.0%} to "
-            "{high:.0%}; chance is {chance:.0%}). The model gives it the probability {sure:.0%}."
+            "{share:.0%} chose “{token}”, which the model finds likeliest ({sure:.0%}); by chance {chance:.0%} would."
         )
-        numbers |= {"share": right / result.n, "low": low, "high": high, "chance": 1 / len(question.options)}
-        numbers |= {"sure": question.shares[best], "token": question.options[best]}
-        return said.format(**numbers)
+        numbers = {"chance": 1 / len(question.options), "sure": question.shares[best]}
+        return said.format(share=result.share, token=question.options[best], **numbers)
     found = result.agreement
     assert found is not None  # somebody answered
     said = _(
-        "The words that a person chose have {covered:.0%} of the weight on average (n = {n}, {level} interval "
-        "{low:.0%} to {high:.0%}). With as many words, {best:.0%} is the best possible and {chance:.0%} is chance."
+        "What was chosen has {covered:.0%} of the weight. With as many words {best:.0%} is possible, and {chance:.0%} "
+        "is chance."
     )
-    if found.n == 1:
-        said = _(
-            "The chosen words have {covered:.0%} of the weight (n = 1). With as many words, {best:.0%} is the best "
-            "possible and {chance:.0%} is chance."
-        )
-    numbers |= {"covered": found.covered, "low": found.low, "high": found.high}
-    return said.format(**numbers, best=found.best, chance=found.chance)
+    return said.format(covered=result.share, best=found.best, chance=found.chance)
 
 
 def _buttons(guess: Guess) -> None:

@@ -41,6 +41,8 @@ _WORDS = {
     "show-code_about": N_("Show the address as a QR code for phones in the room (q)"),
     "guess": guessing.BEGIN,
     "guess_about": N_("Ask the room a question before you show the answer (g)"),
+    "desk": N_("Notes window"),
+    "desk_about": N_("Open your own window with notes, the next step and the room, for a second screen (w)"),
     "leave": N_("End"),
     "leave_about": N_("Back to the whole page (p or Esc)"),
     "leaving": N_("p or Esc ends the presentation, ? lists the keys"),
@@ -63,6 +65,7 @@ _KEYS = (
     ("t", N_("type another sentence")),
     ("n", N_("your note for this step")),
     ("q", N_("the address as a QR code")),
+    ("w", N_("your own window: notes, the next step, who follows")),
     ("p", N_("end the presentation")),
     ("Esc", N_("the same; in a picture that was clicked, first unlock")),
     ("?", N_("show or hide this list")),
@@ -132,6 +135,9 @@ def ask(what: str) -> None:
     """Show or close the code, let the room follow, or let it guess; ``what`` as the browser sent it."""
     if what == "guess":
         guessing.begin()
+        return
+    if what == "desk":
+        _IS_FULL.set(not following.invite())
         return
     _HAS_CODE.set(bool(what))
     _IS_FULL.set(what == "follow" and not following.invite())

@@ -37,11 +37,23 @@ class Followed(NamedTuple):
     is_presented: bool  # whether the presenter's browser is connected
 
 
+class Desk(NamedTuple):
+    """What the presenter's own window shows of a room."""
+
+    told: Mapping[str, object]  # by the presenter's session
+    seconds: float  # since it was opened
+    followers: int
+    is_presented: bool
+    guess: Guess | None
+
+
 @dataclass
 class _Room:
     key: str
     presenter: str
     seen: float  # when the presenter was last connected
+    opened: float
+    told: Mapping[str, object] = field(default_factory=dict)  # to the presenter's own window
     is_presented: bool = True
     version: int = 0
     state: dict[str, str] = field(default_factory=dict)
@@ -77,7 +89,7 @@ class Rooms:
                 return ""
             code = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
             key = f"{code}.{secrets.token_urlsafe(16)}"
-            self._rooms[code] = _Room(key, presenter, self._clock())
+            self._rooms[code] = _Room(key, presenter, self._clock(), self._clock())
             return key
 
     def take_up(self, key: str, presenter: str) -> bool:
@@ -96,6 +108,22 @@ class Rooms:
                 return frozenset()
             room.version, room.state = room.version + 1, dict(state)
             return frozenset(room.followers)
+
+    def tell(self, key: str, told: Mapping[str, object]) -> None:
+        """Set what the presenter's own window shows."""
+        with self._lock:
+            room = self._room_of(key)
+            if room is not None:
+                room.told = told
+
+    def desk(self, key: str) -> Desk | None:
+        """Return what the presenter's own window shows; None: no room has this key."""
+        with self._lock:
+            room = self._room_of(key)
+            if room is None:
+                return None
+            seconds = self._clock() - room.opened
+            return Desk(room.told, seconds, len(room.followers), room.is_presented, room.guess)
 
     def followers(self, key: str) -> frozenset[str]:
         """Return the followers of a room, to be woken for what is not part of its state."""

@@ -1,8 +1,9 @@
 """What every run draws, whatever its page: Streamlit runs this script at each visit and click; app.py serves it."""
 
-from visformer.app.presentation import following, guessing
+from visformer.app.presentation import desk, following, guessing
 from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench
+from visformer.app.session import run as runs
 from visformer.app.shell import screen, side_bar
 from visformer.app.widgets import controls
 
@@ -15,6 +16,7 @@ with drawing(), following.drawing():
     if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
         opened.draw_question(guess)
         screen.send_words()
+        desk.tell(runs.current(), asked=guessing.spelled(guess))
     else:
         # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
         run = opened.draw_page()
@@ -23,4 +25,5 @@ with drawing(), following.drawing():
         screen.send_words()
         screen.update_address(run)
         following.publish(run)
+        desk.tell(run)
         workbench().load_soon()  # imports torch seconds later, once the picture is on screen

@@ -50,14 +50,25 @@ def offer(turn: Turn, *, place: str = "") -> None:
     steps.places.append(place)
 
 
-def offer_options(key: str, options: Sequence[Any], shown: Any) -> None:
+def offer_options(key: str, options: Sequence[Any], shown: Any, titles: Sequence[str]) -> None:
     """Offer the options of the widget with this key as steps; only the first such widget of a page counts."""
-    if not run.current().steps.turns:
-        offer(partial(_choose, key, options, shown), place=f"{options.index(shown) + 1}/{len(options)}")
+    steps = run.current().steps
+    if not steps.turns:
+        at = options.index(shown)
+        steps.option, steps.following = titles[at], titles[at + 1] if at + 1 < len(titles) else ""
+        offer(partial(_choose, key, options, shown), place=f"{at + 1}/{len(options)}")
 
 
 def guide(
-    *, place: str, title: str, task: str = "", note: str = "", has_more: bool = False, is_over: bool = False
+    *,
+    place: str,
+    title: str,
+    task: str = "",
+    note: str = "",
+    has_more: bool = False,
+    is_over: bool = False,
+    following: str = "",
+    next_note: str = "",
 ) -> None:
     """Leave the keys that turn steps to the lesson that is open.
 
@@ -68,10 +79,13 @@ def guide(
         note: for the presenter alone, unless the presenter typed one.
         has_more: whether it has a hint or an answer that is not shown yet.
         is_over: whether the closing card is shown, which has no picture.
+        following: the title of the next step.
+        next_note: the note for it.
     """
     steps = run.current().steps
     steps.is_guided, steps.places, steps.note = True, [place], note
     steps.title, steps.task, steps.has_more, steps.is_over = title, task, has_more, is_over
+    steps.following, steps.next_note = following, next_note
 
 
 def take(direction: int) -> bool:

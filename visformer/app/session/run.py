@@ -39,6 +39,9 @@ class Steps:
     is_guided: bool = False  # whether a lesson takes all steps
     note: str = ""  # for the presenter alone
     title: str = ""  # of the lesson's step
+    option: str = ""  # the title of the page's view
+    following: str = ""  # the title of the next step on the page, or in the lesson
+    next_note: str = ""  # the lesson's for that step
     task: str = ""  # what it lets one try
     has_more: bool = False  # whether it has a hint or an answer to show
     is_over: bool = False  # whether the lesson's closing card is shown: text alone

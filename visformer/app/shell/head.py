@@ -28,8 +28,8 @@ if TYPE_CHECKING:  # numpy
 
 _IS_HELD = Slot("sentence_kept", False)  # whether the previous page had no sentence box
 
-_TITLE = "<h1 style='position: absolute; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%)'>{}</h1>"
-"""For screen readers; everybody else sees the page's name in the side bar."""
+_TITLE = "<h1 class='vf-page-name'>{}</h1>"
+"""Seen on phones, where the side bar is closed, and heard by screen readers."""
 
 _ABOUT_TARGET = {
     "encoder": N_("This model is an encoder: it generates no text. It can read a second sentence after the first."),
@@ -82,7 +82,7 @@ def hold_sentence() -> None:
 
 def sharing_line(run: Run) -> None:
     """Draw sharing and the language switch in a line of their own."""
-    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="ways"):
         _share(run, "", on_type=_enter)
         language_switch()
 

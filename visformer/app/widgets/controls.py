@@ -190,7 +190,7 @@ def view(label: str, options: Mapping[_N, str], *, key: str) -> _N:
     presentation_steps.begin_options(key, [*options])
     option = Choice(name=key, label=label, link=None, values=options)
     selected: _N = url_widgets.draw(option, url_widgets.nothing(), "", label_visibility="collapsed")
-    presentation_steps.offer_options(key, [*options], selected)
+    presentation_steps.offer_options(key, [*options], selected, [*map(boxes.gettext(), options.values())])
     return selected
 
 

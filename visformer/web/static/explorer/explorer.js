@@ -86,6 +86,7 @@ class AttentionView {
       fold: () => this.fold(),
       help: () => this.showHelp(!this.help.open),
     })
+    if (!bars) this.parts.walked = part(places.stacks, "span", "part")
     this.png = pngButton(places.views, () => this.picture())
     this.toolbar.help.before(this.png)
   }
@@ -240,10 +241,19 @@ class AttentionView {
     this.host.onZoom?.(direction)
   }
 
+  /** The stacks in the order of a presentation: first the one that it finds, or last, where it comes back from the next page. */
+  get walk() {
+    const names = this.data.stacks.map(({ name }) => name)
+    if (!this.walked?.includes(this.state.stack)) {
+      const first = names.indexOf(this.state.stack) + (STAGE.lastStep.direction < 0 ? 1 : 0)
+      this.walked = names.map((_, i) => names[(first + i) % names.length])
+    }
+    return this.walked
+  }
+
   /** Take a step of a presentation: select the next stack. */
   step(direction) {
-    const names = this.data?.stacks.map(({ name }) => name) ?? []
-    const next = names[names.indexOf(this.state.stack) + direction]
+    const next = this.data && this.walk[this.walk.indexOf(this.state.stack) + direction]
     if (next) this.chooseStack(next)
     return Boolean(next)
   }
@@ -451,7 +461,9 @@ class AttentionView {
     const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
-    const { isFolded } = this
+    const { isFolded, walk } = this
+    const isWalked = STAGE.on && walk.length > 1
+    if (this.parts.walked) this.parts.walked.textContent = isWalked ? fill(data.text.part, { n: walk.indexOf(state.stack) + 1, all: walk.length }) : ""
     this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded })
     this.readout.badges.hidden = isFolded
     this.sentences.element.hidden = Boolean(VIEWS[state.view].isText)

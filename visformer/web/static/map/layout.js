@@ -39,11 +39,15 @@ const PITCH = 4 // most pixels between two strands
 const [CHARACTER, LETTER] = [1.04, 0.6] // width of a Chinese character and of a Latin letter, of their size
 const SLOT = 104 // maximum width of a token
 const CLEAR = 1.7 // of their size: slanted tokens closer than this touch
+const LEAST_SIZE = 11 // of slanted tokens, which are smaller where that keeps them apart
 const EDGE = 14 // beside the last of slanted tokens, which reaches out of its slot
 
-const isWide = (character) => character.codePointAt(0) > 0x2e7f
+const isHan = (character) => character.codePointAt(0) > 0x2e7f
 
-const widthOf = (text, size) => Array.from(text).reduce((sum, character) => sum + (isWide(character) ? CHARACTER : LETTER) * size, 0)
+const widthOf = (text, size) => Array.from(text).reduce((sum, character) => sum + (isHan(character) ? CHARACTER : LETTER) * size, 0)
+
+/** The number of a column's sublayers. */
+const countOf = ({ layers }) => layers.reduce((sum, { sublayers }) => sum + sublayers.length, 0)
 
 /** The length of a sentence. */
 const lengthOf = (tokens, size) => tokens.reduce((sum, token) => sum + widthOf(token, size) + 4, 0)
@@ -61,6 +65,7 @@ export function layoutMap(model, { width, height }, wanted = null) {
   const w = Math.min(WIDEST, (width - between * (count - 1)) / count)
   const left = (width - count * w - between * (count - 1)) / 2
   const frames = model.columns.map((column, i) => frameOf(model, column, { x: left + i * (w + between), w, width, height }))
+  for (const frame of frames) frame.others = frames.find((one) => one !== frame)?.words
   const fitted = frames.map((frame) => fit(frame, height, wanted?.stack === frame.column.stack ? wanted.layer : null))
   const side = Math.min(...fitted.map(({ side }) => side)) // of equal size in both columns
   const placed = frames.map((frame, i) => place(frame, side, fitted[i].shown))
@@ -83,17 +88,13 @@ function frameOf(model, column, { x, w, width, height }) {
   const tokens = model.tokens[column.side]
   const predicts = column.side === "tgt" && model.steps.length > 0
   const widest = Math.min(SLOT, inner.w / tokens.length)
-  const how = (texts, room) => {
-    if (!(sentences && texts === tokens) && texts.every((text) => widthOf(text, sizes.token) <= widest - 4)) return "slots"
-    return lengthOf(texts, sizes.token) <= room.w ? "sentence" : "slanted"
-  }
-  const sentences = narrow && model.columns.length > 1 && model.columns.every(({ side }) => lengthOf(model.tokens[side], sizes.token) <= width)
+  const sentences = narrow && model.columns.length > 1 // one above the other, each as wide as the picture
   const own = { x, w: w - 1 }
-  const rows = [[tokens, sentences ? { x: 0, w: width } : own], ...(predicts ? [[model.tokens.next, own]] : [])]
-  const slanted = rows.some((row) => how(...row) === "slanted")
-  const slot = slanted ? Math.min(widest, (inner.w - EDGE) / tokens.length) : widest
-  const every = slanted ? Math.ceil((CLEAR * sizes.token) / slot) : 1 // where even slanted tokens would touch, some are not named
-  const [words, following] = rows.map(([texts, room]) => rowOf(texts, { how: how(texts, room), inner, slot, every, room, size: sizes.token }))
+  const isAbove = sentences && model.columns.every((one) => one === column || countOf(one) < countOf(column)) // the other column
+  const rows = [[tokens, sentences ? { x: 0, w: width } : own], ...(predicts ? [[model.tokens.next, isAbove ? { x: 0, w: width } : own]] : [])]
+  const isWide = ([texts]) => (sentences && texts === tokens) || texts.some((text) => widthOf(text, sizes.token) > widest - 4)
+  const slot = rows.some((row) => isWide(row) && lengthOf(row[0], sizes.token) > row[1].w) ? Math.min(widest, (inner.w - EDGE) / tokens.length) : widest
+  const [words, following] = rows.map((row) => rowOf(row[0], { isWide: isWide(row), inner, slot, room: row[1], size: sizes.token }))
   const shape = (kind) => model.stacks.find(({ name }) => name === `${column.stack}.${kind}`)?.shape ?? []
   const heads = (kind) => shape(kind)[1] ?? 0
   const hands = column.stack === "encoder" && model.columns.length > 1 // strands, above it
@@ -101,25 +102,35 @@ function frameOf(model, column, { x, w, width, height }) {
 }
 
 /**
- * A row of tokens: each in its slot; where one is too wide for that, as a sentence; where that is too wide, slanted.
- * @returns {{how: string, height: number, at: (i: number) => number, of: (x: number) => number, every: number, unnamed: number}}
- *   at: the middle of a token; of: the token at a place; every: so many are named, one in two, one in three
+ * A row of tokens: each in its slot; where one is too wide for that, as a sentence; where that is too wide, slanted, and
+ * where these would touch, spread over the room, then smaller, and last with some of them unnamed.
+ * @returns {{how: string, height: number, size: number, isLed: boolean, at: (i: number) => number, of: (x: number) => number,
+ *   every: number, unnamed: number}} at: the middle of a token; of: the token at a place; isLed: whether tokens are not below
+ *   their slots; every: so many are named, one in two, one in three
  */
-function rowOf(tokens, { how, inner, slot, every, room, size }) {
-  const level = Math.round(1.6 * size)
-  const slotted = { how, every: 1, unnamed: 0, height: level, at: (i) => inner.x + (i + 0.5) * slot, of: (x) => Math.floor((x - inner.x) / slot) }
-  if (how === "slots") return slotted
+function rowOf(tokens, { isWide, inner, slot, room, size }) {
+  const count = tokens.length
+  const inSlots = { how: "slots", size, isLed: false, every: 1, unnamed: 0, height: Math.round(1.6 * size), at: (i) => inner.x + (i + 0.5) * slot, of: (x) => Math.floor((x - inner.x) / slot) }
+  if (!isWide) return inSlots
   const widths = tokens.map((token) => widthOf(token, size))
-  const unnamed = tokens.length - Math.ceil(tokens.length / every)
-  if (how === "slanted") return { ...slotted, every, unnamed, height: Math.ceil(Math.min(LONG * size, Math.max(...widths)) * Math.sin(SLANT) + 1.1 * size) }
+  if (lengthOf(tokens, size) > room.w) {
+    const spread = Math.min(SLOT, (room.w - EDGE) / count)
+    const isLed = slot < CLEAR * size && (room.w > 2 * inner.w || spread >= CLEAR * LEAST_SIZE) // else how many are unnamed is written beside the slots
+    const pitch = isLed ? spread : slot
+    const small = Math.max(LEAST_SIZE, Math.min(size, pitch / CLEAR))
+    const every = Math.ceil((CLEAR * small) / pitch - 1e-6)
+    const height = Math.ceil(Math.min(LONG * small, (Math.max(...widths) * small) / size) * Math.sin(SLANT) + 1.1 * small)
+    const slanted = { ...inSlots, how: "slanted", size: small, isLed, every, unnamed: count - Math.ceil(count / every), height }
+    return isLed ? { ...slanted, room, at: (i) => room.x + (i + 0.5) * pitch, of: (x) => Math.floor((x - room.x) / pitch) } : slanted
+  }
   const sum = widths.reduce((total, width) => total + width, 0)
-  const gap = Math.min(BETWEEN_WORDS, (room.w - sum) / tokens.length)
-  const total = sum + gap * tokens.length
-  const middle = room.w > inner.w * 2 ? room.x + room.w / 2 : inner.x + (tokens.length * slot) / 2
+  const gap = Math.min(BETWEEN_WORDS, (room.w - sum) / count)
+  const total = sum + gap * count
+  const middle = room.w > inner.w * 2 ? room.x + room.w / 2 : inner.x + (count * slot) / 2
   const ends = []
   let x = Math.max(room.x, Math.min(room.x + room.w - total, middle - total / 2))
   for (const width of widths) ends.push((x += width + gap))
-  return { ...slotted, room, height: level, at: (i) => ends[i] - (widths[i] + gap) / 2, of: (place) => ends.findIndex((end) => place < end) }
+  return { ...inSlots, how: "sentence", isLed: true, room, at: (i) => ends[i] - (widths[i] + gap) / 2, of: (place) => ends.findIndex((end) => place < end) }
 }
 
 const perRow = (n) => Math.ceil(n / Math.ceil(n / IN_ROW))
@@ -139,10 +150,10 @@ function heightOfLayers(frame, layers, side) {
 }
 
 /** Pixels below the words: the lines and, where both sentences are as wide as the picture, the decoder's below the encoder's. */
-const belowWords = ({ column, words, sentences }) => (sentences && column.stack === "encoder" ? words.height + SENTENCES : sentences ? 0 : LINES)
+const belowWords = ({ column, sentences, others }) => (sentences && column.stack === "encoder" ? others.height + SENTENCES : sentences ? 0 : LINES)
 /** And what is above a decoder's then: the lines, and the encoder's words. */
-const aboveWords = ({ column, words, sentences }) => (sentences && column.stack !== "encoder" ? SENTENCES + words.height : 0)
-const leaderOf = ({ words }) => (words.how === "sentence" ? LEADER : 0)
+const aboveWords = ({ column, sentences, others }) => (sentences && column.stack !== "encoder" ? SENTENCES + others.height : 0)
+const leaderOf = ({ words }) => (words.isLed ? LEADER : 0)
 const hasTitleAbove = ({ predicts, narrow }) => narrow || !predicts // else it stands beside the candidates
 
 /** The height of all but the layers. */
@@ -189,7 +200,7 @@ function place(frame, side, shown) {
     return rect
   }
   const placed = { ...frame, stack: column.stack, side: column.side, centre: (i) => inner.x + (i + 0.5) * slot }
-  placed.tokens = { ...stacked(words.height, aboveWords(frame) + leaderOf(frame)), ...(words.how === "sentence" && words.room) }
+  placed.tokens = { ...stacked(words.height, aboveWords(frame) + leaderOf(frame)), ...(words.isLed && { x: words.room.x, w: words.room.w }) }
   placed.strips = column.strips.map((one) => ({ ...one, rect: stacked(strip, 2) }))
   y += apart
   placed.layers = shown.map((layer) => {
@@ -206,7 +217,7 @@ function place(frame, side, shown) {
   placed.top = { x: inner.x, y: y - apart, w: inner.w, h: 0 }
   if (frame.predicts) {
     placed.bars = stacked(frame.candidates * frame.bar, apart)
-    placed.next = stacked(frame.following.height)
+    placed.next = { ...stacked(frame.following.height), ...(frame.following.isLed && { x: frame.following.room.x, w: frame.following.room.w }) }
   } else if (frame.hands) y += STRANDS + ABOVE
   placed.title = hasTitleAbove(frame) ? { ...stacked(TITLE), x: frame.x, w: frame.w } : { ...placed.bars, x: frame.x, w: inner.x - frame.x }
   return { column: placed, tall: y }

@@ -16,7 +16,7 @@ import { layoutMap, under } from "./layout.js"
 import { Thumbnails, readModel } from "./model.js"
 import { paintMap } from "./paint.js"
 import { Places, headOf } from "./places.js"
-import { firstWordOf, lengthOf, neighbour, sceneAt, stagesOf } from "./timeline.js"
+import { BEFORE, firstWordOf, lengthOf, neighbour, sceneAt, stagesOf, stopsOf } from "./timeline.js"
 import { RestingPlace, WHOLE, around, between, followed, readPlace, spellPlace, viewOf, zoomed } from "./zoom.js"
 
 const SPEEDS = [0.5, 1, 2, 4]
@@ -68,7 +68,7 @@ class MapView {
       resized,
       staged: resized,
       repaint: () => this.repaint(),
-      step: (direction, guided) => (!guided && direction > 0 && this.begin()) || this.step(direction),
+      step: (direction, guided) => (STAGE.on ? this.advance(direction, guided) : this.step(direction)),
       act: (event) => this.actOf(event),
       help: () => ({ keys: [["End", this.model.text.to_end]], scores: [] }),
       whole: true,
@@ -80,8 +80,8 @@ class MapView {
     this.root.classList.add("vf-map")
     const bar = part(this.root, "div", "mapbar")
     this.playing = button(bar, "play", () => this.toggle())
-    this.back = button(bar, "step-button", () => this.step(-1, true), "‹")
-    this.on = button(bar, "step-button", () => this.step(1, true), "›")
+    this.back = button(bar, "step-button", () => this.step(-1), "‹")
+    this.on = button(bar, "step-button", () => this.step(1), "›")
     this.scrub = part(bar, "input", "scrub", { type: "range", min: "0", step: "any" })
     this.scrub.oninput = () => this.go(Number(this.scrub.value))
     this.pace = part(bar, "select", "pace")
@@ -176,6 +176,7 @@ class MapView {
     this.scrub.max = lengthOf(this.stages)
     this.theme = this.themed()
     this.firstWord = firstWordOf(this.stages)
+    this.stops = stopsOf(this.stages)
     if (this.place) this.view = viewOf(this.place, this.layout)
     this.paint()
   }
@@ -209,7 +210,7 @@ class MapView {
   /** The time that is drawn: without motion, stages are complete at once. */
   get shown() {
     const { stage } = sceneAt(this.stages, this.time)
-    return CALM?.matches && stage ? stage.start + stage.seconds - 1e-6 : this.time
+    return CALM?.matches && stage ? stage.start + stage.seconds - BEFORE : this.time
   }
 
   paint() {
@@ -249,7 +250,7 @@ class MapView {
     const rest = this.captions.atRest(this.focus, spellHead(this.focus) !== spellHead(this.opened))
     const stage = scene.stage && this.captions.ofStage(scene.stage, focus, this.layout, Boolean(this.frame))
     this.say(at || (!this.frame && (cell || inside)) || stage || rest)
-    const count = STAGE.on && scene.stage ? fill(text.step, { step: this.stages.indexOf(scene.stage) + 1, steps: this.stages.length }) : ""
+    const count = STAGE.on && scene.stage ? fill(text.step, { step: this.stops.findIndex((stop) => this.time <= stop) + 1, steps: this.stops.length }) : ""
     if (this.count.textContent !== count) this.count.textContent = count
     const label = this.frame ? text.pause : this.isOffering ? fill(text.play_rest, { n: this.model.steps.length - 1 }) : text.play
     if (this.playing.textContent !== label) this.playing.textContent = label
@@ -278,18 +279,20 @@ class MapView {
   toggle() {
     if (this.frame) return this.pause()
     if (this.time >= lengthOf(this.stages)) this.time = 0
+    this.play(this.hasWritten || this.files.film ? Infinity : this.firstWord ?? Infinity)
+  }
+
+  /** @param {number} until the time at which it pauses */
+  play(until) {
     this.canvas.scrollIntoView({ block: "nearest" }) // it begins at the bottom
+    this.until = until
     let before = null
     const tick = (now) => {
-      const stop = this.hasWritten || this.files.film ? null : this.firstWord
       this.time += before === null ? 0 : (Math.min(100, now - before) / 1000) * this.speed
       before = now
-      if (stop !== null && this.time >= stop) {
-        Object.assign(this, { time: stop, hasWritten: true })
-        return this.pause()
-      }
+      if (this.time >= until) return this.go(until)
       this.frame = this.time < lengthOf(this.stages) ? requestAnimationFrame(tick) : null
-      if (!this.frame) Object.assign(this, { time: Infinity, hasPlayed: true })
+      if (!this.frame) return this.go(Infinity)
       this.paint()
     }
     this.frame = requestAnimationFrame(tick)
@@ -310,33 +313,40 @@ class MapView {
   go(time) {
     this.time = time >= lengthOf(this.stages) ? Infinity : time
     this.hasPlayed ||= this.time === Infinity
+    this.hasWritten ||= this.time >= this.firstWord
     this.pause()
     this.leavePlace()
   }
 
-  /** Let a remote control, too, begin the play, which it does once for each text, and go on after the first word; false: it has played. */
-  begin() {
-    if (this.isOffering) return this.toggle() ?? true
-    if (this.hasPlayed || this.time !== Infinity) return false
-    this.hasPlayed = true
-    this.toggle()
-    return true
+  /**
+   * Play to the next stop of a presentation, or be there at once if that is what it plays; back, show the stop before.
+   * @param {boolean} guided whether a lesson decides what is shown, so that it does not begin by itself
+   * @returns {boolean} false at either end: a presentation turns to another page there
+   */
+  advance(direction, guided) {
+    if (direction < 0) {
+      const before = this.stops.filter((stop) => stop < Math.min(this.time, lengthOf(this.stages)) - BEFORE).at(-1)
+      if (before !== undefined) this.go(before)
+      return before !== undefined
+    }
+    if (this.frame) return this.go(this.until) ?? true
+    if (this.time === Infinity) {
+      if (guided || this.hasPlayed) return false
+      this.time = 0
+    }
+    return this.play(this.stops.find((stop) => stop > this.time + BEFORE)) ?? true
   }
 
-  /**
-   * Show the whole of the next stage, or of the one before; false at either end.
-   * @param {boolean} anew whether steps begin from the end, too; in a presentation they turn to another page there
-   */
-  step(direction, anew = !STAGE.on) {
+  /** Show the whole of the next stage, or of the one before, from the end, too; false: there is none before. */
+  step(direction) {
     const end = lengthOf(this.stages)
     const { stage } = sceneAt(this.stages, this.time)
-    if (!stage && !anew) return false
     const begins = direction > 0 && !stage
     const from = stage ? stage.start : end
     if (direction < 0 && from <= 0) return false
     const to = begins ? 0 : neighbour(this.stages, from, direction)
     const next = sceneAt(this.stages, to).stage
-    this.go(to >= end ? Infinity : next.start + next.seconds - 1e-6)
+    this.go(to >= end ? Infinity : next.start + next.seconds - BEFORE)
     return true
   }
 
@@ -521,8 +531,8 @@ class MapView {
       "=": () => this.in(),
       "-": () => this.out(),
       0: () => this.zoomTo(null),
-      PageDown: () => this.step(1),
-      PageUp: () => this.step(-1),
+      PageDown: () => !STAGE.on && this.step(1), // there the page decides
+      PageUp: () => !STAGE.on && this.step(-1),
     }
     if (key === "Enter" && this.isInHead) return () => this.in()
     if (key === "Escape" && this.place) return () => this.out()

@@ -123,9 +123,9 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
 }
 
 /** A row of tokens; the first `shown`, the last of them fading in. */
-function paintTokens({ context, theme, model, layout }, { side, sizes, slot }, rect, tokens, shown, { row, from = side }) {
-  const { how, at, every } = row
-  context.font = `${sizes.token}px ${theme.font}`
+function paintTokens({ context, theme, model, layout }, { side, slot }, rect, tokens, shown, { row, from = side }) {
+  const { how, at, every, size } = row
+  context.font = `${size}px ${theme.font}`
   context.textBaseline = "middle"
   context.textAlign = "center"
   tokens.forEach((token, i) => {
@@ -136,15 +136,15 @@ function paintTokens({ context, theme, model, layout }, { side, sizes, slot }, r
     context.save()
     context.translate(at(i), rect.y + row.height / 2)
     if (how === "slanted") context.rotate(-SLANT)
-    context.fillText(how === "sentence" ? token : shorten(context, token, how === "slanted" ? Math.min(LONG * sizes.token, room) : slot + 2), 0, 0)
+    context.fillText(how === "sentence" ? token : shorten(context, token, how === "slanted" ? Math.min(LONG * size, room) : slot + 2), 0, 0)
     context.restore()
   })
   context.globalAlpha = 1
 }
 
-/** From the slot of each token down to its word, where the words are written as a sentence. */
+/** From the slot of each token down to its word, where that is not below it. */
 function paintLeaders({ context, theme, model }, { words, tokens, side, centre, sentences }, shown) {
-  if (words.how !== "sentence" || (sentences && side === "tgt")) return // they would cross the words of the encoder
+  if (!words.isLed || (sentences && side === "tgt")) return // they would cross the words of the encoder
   context.lineWidth = 1.5
   model.tokens[side].forEach((_, i) => {
     context.globalAlpha = 0.7 * Math.max(0, Math.min(1, shown - i))
@@ -166,7 +166,7 @@ function paintLetters({ context, theme, model, scene }, { column: { side }, size
   const texts = tokens.map((token, i) => (special[i] ? [] : Array.from(token, (letter) => ({ letter, width: sizes.token * (letter > "\u2e7f" ? WIDE : LETTER) }))))
   const widths = texts.map((letters) => letters.reduce((sum, { width }) => sum + width, 0))
   const spaces = tokens.map((token, i) => (i > 0 && words[i] !== words[i - 1] && /^[a-z0-9]/i.test(token) ? LETTER * sizes.token : 0))
-  const [left, room] = row.how === "sentence" ? [x, w] : [inner.x, tokens.length * slot]
+  const [left, room] = row.isLed ? [x, w] : [inner.x, tokens.length * slot]
   const dense = Math.min(1, room / [...widths, ...spaces].reduce((sum, width) => sum + width, 0))
   context.font = `${sizes.token}px ${theme.font}`
   context.textAlign = "center"
@@ -543,13 +543,13 @@ function paintReturn({ context, theme, model, scene, layout }, column) {
 // The weights of the head in focus, as curved lines below the tokens: the stronger, the wider
 
 function paintLines(pen) {
-  const { context, model, layout, focus, scene, hovered, theme } = pen
+  const { context, model, layout, focus, scene, hovered, theme, view } = pen
   if (!focus) return
   const stack = model.stacks.find(({ name }) => name === focus.stack)
   const weights = model.weights.of(`${focus.stack}/${focus.layer}/${focus.head}`)
   const rows = layout.columns.find(({ side }) => side === stack.rows)
   const columns = layout.columns.find(({ side }) => side === sideOf(stack.columns))
-  if (!weights || !rows || !columns) return
+  if (!weights || !rows || !columns || (view.scale > 1 && rows.tokens.y + rows.tokens.h + LINES / 2 > view.y + layout.height / view.scale)) return // cut off, they join nothing
   const [, , nQueries, nKeys] = stack.shape
   const key = `${rows.stack}.${focus.layer}.${focus.stack.split(".")[1]}`
   const done = byWord(model, rows) ? scene.progress(key) : scene.progress(key) * nQueries

@@ -11,6 +11,8 @@ const DEEPER = 0.4 // factor for all layers but the first, which do the same aga
 const LATER = 0.4 // factor for all words but the first
 const LOOKED = new Set(["softmax", "back"]) // less is saved on these, which tell something new each time
 const LATER_LOOKED = 0.75
+const PAUSES = new Set(["position", "self_attn", "ffn", "memory", "cross_attn", "softmax", "handed"])
+export const BEFORE = 1e-6 // seconds before its end, a stage is complete and still the current one
 const [FIRST, LONGEST] = [15, 60] // seconds that the play takes at most up to the first word, and as a whole
 
 /** Which way a column is computed: word by word, or all tokens at once. */
@@ -66,7 +68,7 @@ const total = (stages) => stages.reduce((sum, { seconds }) => sum + seconds, 0)
 /** When the first word has been written, and what the encoder has handed over has been told; null: there is no other word. */
 export function firstWordOf(stages) {
   const handed = stages.find(({ kind }) => kind === "handed")
-  return handed ? handed.start + handed.seconds - 1e-6 : null
+  return handed ? handed.start + handed.seconds - BEFORE : null
 }
 
 export const lengthOf = (stages) => (stages.length ? stages.at(-1).start + stages.at(-1).seconds : 0)
@@ -86,6 +88,12 @@ export function sceneAt(stages, time) {
     return stages.slice(0, at).filter((one) => one.key === key).length + (stage.key === key ? share : 0)
   }
   return { stage, share, progress, all }
+}
+
+/** When a presentation pauses: each time something is done for the first time that the rest only repeats, and at the end. */
+export function stopsOf(stages) {
+  const isFirst = ({ kind }, i) => PAUSES.has(kind) && stages.findIndex((one) => one.kind === kind) === i
+  return [...stages.filter(isFirst).map(({ start, seconds }) => start + seconds - BEFORE), Infinity]
 }
 
 /** The time of the stage before or after this time. */

@@ -40,6 +40,7 @@ const STATE = (globalThis[Symbol.for("visformer.presentation")] ??= {
   noteShown: false, typing: false, code: false, snapshot: null, offered: null,
   asked: null, // the step that the host was asked for last: the number of those taken before, and until when to wait for it
   waiting: [], // directions of keys pressed meanwhile
+  desk: null, // the presenter's own window, until it has its page
 })
 
 /**
@@ -120,6 +121,7 @@ class Presentation {
     this.button(this.acts, "noted", () => this.toggleNote())
     this.button(this.acts, "show-code", () => this.showCode(!STATE.code))
     this.button(this.acts, "guess", () => this.host.onAsk("guess"))
+    this.button(this.acts, "desk", () => this.openDesk())
     this.button(this.acts, "leave", () => this.show(false))
     this.help = new Help(this.stage, () => this.showHelp(false))
   }
@@ -183,6 +185,18 @@ class Presentation {
     else if (room && room.key === stored) store(...ROOM, "")
     else if (!room && stored && stored !== STATE.offered) this.host.onRoom(stored)
     STATE.offered = room ? null : stored
+    if (room?.open && STATE.desk) {
+      const [code] = room.key.split(".")
+      STATE.desk.location = `presenter?follow=${code}#${room.key}`
+      STATE.desk = null
+    }
+  }
+
+  /** Open the presenter's own window: at once, or the browser would block it, and with its page once the room is open. */
+  openDesk() {
+    STATE.desk = window.open("", "visformer-presenter")
+    if (this.data.room?.open) this.updateRoom()
+    else this.host.onAsk("desk")
   }
 
   writeCode() {
@@ -242,6 +256,7 @@ class Presentation {
     if (key === "h") return this.data.guided ? () => this.host.onMore() : null
     if (key === "g") return this.data.guesses && !STATE.code ? () => this.host.onAsk("guess") : null
     if (key === "q") return () => this.showCode(!STATE.code)
+    if (key === "w") return () => this.openDesk()
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
   }
