@@ -15,7 +15,7 @@ DEV     := $(VENV)/.dev-is-installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test test-full test-unit test-browser test-lowest faults parity ray lint format audit lock fuzz docs bench load train clean distclean
+.PHONY: help run install dev test test-full test-unit test-browser test-lowest faults parity ray lint format audit lock fuzz docs site bench load train clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ fuzz: $(DEV) ## fuzz each target with 100,000 inputs: make fuzz [TARGET=address]
 
 docs: $(DEV) ## build the documentation into build/site
 	$(BIN)/python -m scripts.docs
+
+site: $(RUNTIME) ## write the translator as static files into build/demo
+	$(BIN)/visformer site --out build/demo
 
 bench: $(DEV) ## measure, and print ratios
 	$(BIN)/python -m benchmarks --json .benchmarks/bench.json

@@ -8,11 +8,11 @@ from torch import Tensor
 
 import visformer
 from visformer.adapters.own import Translator
-from visformer.app.session.examples import EXAMPLES
 from visformer.errors import CheckpointError
 from visformer.model.config import TransformerConfig
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, SPECIALS, Tokenizer
 from visformer.model.transformer import Transformer
+from visformer.pictures.examples import EXAMPLES
 
 BUNDLED = "en-zh"
 

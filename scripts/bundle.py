@@ -20,12 +20,12 @@ from scripts import choose_silences
 from scripts.choose_heads import start
 from visformer.adapters.checkpoints import history
 from visformer.adapters.own import Translator
-from visformer.app.session.examples import EXAMPLES
 from visformer.model.checkpoints import FOLDER, load_checkpoint, pack
 from visformer.model.kinds import Model
 from visformer.model.masks import PAD_ID
 from visformer.model.tokenizer import Tokenizer
 from visformer.model.transformer import Transformer
+from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.map import RECORD
 from visformer.system.files import write_sums
 from visformer.training.contexts import sentence_batches, sentence_rows

@@ -17,8 +17,8 @@ import visformer as vf
 from scripts.choose_heads import expected, heads_of, named
 from visformer.adapters.checkpoints import BUNDLED, folder_of
 from visformer.adapters.own import Translator
-from visformer.app.session.examples import EXAMPLES
 from visformer.edits import Silence
+from visformer.pictures.examples import EXAMPLES
 from visformer.system.files import write_sums
 from visformer.training.supplement import FOLDER, read_rows
 

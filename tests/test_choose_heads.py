@@ -17,8 +17,8 @@ from scripts.choose_heads import (
     reads_itself,
     start,
 )
-from visformer.app.session.examples import EXAMPLES
 from visformer.model.checkpoints import FOLDER
+from visformer.pictures.examples import EXAMPLES
 
 WORDS = np.array([True, True, True, False])
 ITSELF, UNIFORM = np.eye(4), np.full((4, 4), 0.25)

@@ -14,9 +14,9 @@ from visformer.adapters.checkpoints import folder_of
 from visformer.analysis import guesses
 from visformer.analysis.heads import clearest_head, first_head, strongest_word
 from visformer.analysis.word_alignment import by_words
-from visformer.app.session.examples import EXAMPLES
 from visformer.export.attention import selected
 from visformer.figures import source_of
+from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.picture import pictures
 from visformer.trace.stacks import STACKS
 from visformer.training.evaluation.alignment import forced_pattern

@@ -8,7 +8,6 @@ import streamlit as st
 from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following
 from visformer.app.session import address, boxes, run, selection
-from visformer.app.session.examples import NAMING
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON, page_named
 from visformer.app.session.slots import Slot
@@ -17,6 +16,7 @@ from visformer.app.widgets.component import CANVAS, attention_effect, attention_
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.effects import EFFECTS, describe_weight
+from visformer.pictures.examples import NAMING
 from visformer.pictures.style import visible
 from visformer.trace import Trace
 from visformer.web.selection import Selection

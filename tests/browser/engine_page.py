@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 
 import numpy as np
 
@@ -64,7 +63,7 @@ def folder_with(tmp_path, **files):
         if key in files:
             (tmp_path / name).write_bytes(files[key])
         else:
-            shutil.copyfile(folder_of("en-zh") / name, tmp_path / name)
+            (tmp_path / name).symlink_to(folder_of("en-zh") / name)
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from tests.browser.support import (
     wait_for_panels,
     wait_until_done,
 )
-from visformer.app.session.examples import EXAMPLES
+from visformer.pictures.examples import EXAMPLES
 
 SENTENCE = "I like cats."
 

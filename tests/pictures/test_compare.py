@@ -45,7 +45,7 @@ def test_the_overview_has_the_distance_of_each_head_and_outlines_the_one_in_focu
 
 
 def test_every_example_has_a_sentence_with_a_word_changed_and_any_other_becomes_a_question():
-    from visformer.app.session.examples import EXAMPLES
+    from visformer.pictures.examples import EXAMPLES
 
     assert {*ONE_WORD} == {*EXAMPLES}
     assert one_word_changed("I like tea.") == "I like tea?"

@@ -2,8 +2,8 @@
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
-from visformer.app.session.examples import EXAMPLES
 from visformer.pictures import embedding as tokens
+from visformer.pictures.examples import EXAMPLES
 
 
 def test_every_row_has_number_id_and_meaning_of_its_token():

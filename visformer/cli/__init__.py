@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from visformer import __version__
-from visformer.cli import atlas, doctor, export, lesson, running, training
+from visformer.cli import atlas, doctor, export, lesson, running, site, training
 from visformer.cli.packages import remedy
 from visformer.errors import VisformerError
 from visformer.system.memory import enough_memory
@@ -65,6 +65,7 @@ for _command in (
     atlas.atlas,
     export.export,
     lesson.lesson,
+    site.site,
     training.train,
     training.train_gpt,
     training.evaluate,

@@ -1,8 +1,8 @@
 """Export of a Trace or a picture to a file, whose ending selects the format. Needs neither torch nor Streamlit.
 
-``save`` writes a file. The other functions return its content as text or bytes: ``page`` (HTML), ``to_png``, and those
-whose names end in ``_svg``, ``_csv``, ``_json`` and ``_tensors``. A Trace as safetensors is
-:meth:`visformer.trace.Trace.to_bytes`.
+``save`` writes a file, ``site`` the translator as a page of its own. The other functions return their content as text
+or bytes: ``page`` (HTML), ``to_png``, and those whose names end in ``_svg``, ``_csv``, ``_json`` and ``_tensors``. A
+Trace as safetensors is :meth:`visformer.trace.Trace.to_bytes`.
 
 The functions are imported on first use: the command line and the pages import :mod:`visformer.export.formats` before
 NumPy.
@@ -20,6 +20,7 @@ _PLACES = {
     "visformer.export.svg": "heads_svg panels_svg to_png",
     "visformer.export.tables": "figure_csv figure_json panels_csv panels_json panels_tensors to_csv to_json",
     "visformer.web.page": "history_page model_page page pair_page",
+    "visformer.web.site": "site",
 }
 _PUBLIC = {name: place for place, names in _PLACES.items() for name in names.split()}
 __all__ = sorted(_PUBLIC)
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from visformer.web.page import model_page as model_page
     from visformer.web.page import page as page
     from visformer.web.page import pair_page as pair_page
+    from visformer.web.site import site as site
 
 
 def __getattr__(name: str) -> Any:

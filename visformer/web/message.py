@@ -27,6 +27,7 @@ Kind = Literal[
     "history",
     "presentation",
     "lesson",
+    "site",
     "here",
     "nothing",
 ]

@@ -297,6 +297,8 @@ def document(
     code: str,
     style: str = "",
     about: str = "",
+    policy: str = "",
+    late: Mapping[str, bytes] | None = None,
 ) -> str:
     """Render a self-contained HTML document.
 
@@ -308,14 +310,12 @@ def document(
         code: a module, see :func:`visformer.web.bundle.script`.
         style: CSS in addition to that of the views and of every page.
         about: the model and the text that the numbers come from.
+        policy: what the page may do besides, as directives of a Content-Security-Policy.
+        late: large messages behind the script, which runs before they have been read.
     """
     style = stylesheet() + _style() + style
-    policy = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
-    data = "\n".join(
-        f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
-        for name, message in messages.items()
-        if message
-    )
+    own = f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data: blob:"
+    policy = "; ".join(filter(None, (own, policy)))
     page = f"""<!doctype html>
 <html lang="{escape(lang)}">
 <head>
@@ -328,12 +328,21 @@ def document(
 </head>
 <body>
 {body}
-{data}
-<script type="module">{code}</script>
+{_embedded(messages)}
+<script type="module"{" async" if late else ""}>{code}</script>
+{_embedded(late or {})}
 </body>
 </html>
 """
     return page.encode("ascii", "xmlcharrefreplace").decode()  # the same in a page of any encoding
+
+
+def _embedded(messages: Mapping[str, bytes | None]) -> str:
+    return "\n".join(
+        f'<script type="text/plain" id="{name}">{base64.b64encode(message).decode()}</script>'
+        for name, message in messages.items()
+        if message
+    )
 
 
 def _code(mount: str, file: str) -> str:

@@ -20,8 +20,8 @@ from visformer.app.lessons.facts import FACTS, aimed, filled, needs
 from visformer.app.lessons.facts import told as facts_told
 from visformer.app.lessons.handout import trace_of
 from visformer.app.session import url_state
-from visformer.app.session.examples import EXAMPLES
 from visformer.errors import LessonError
+from visformer.pictures.examples import EXAMPLES
 from visformer.system import limits
 
 

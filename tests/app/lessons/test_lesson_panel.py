@@ -23,8 +23,8 @@ from tests.app.support import (
 )
 from visformer.app.lessons import lesson_file, lesson_menu, open_lesson
 from visformer.app.session import boxes, url_state
-from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_OPENED
+from visformer.pictures.examples import EXAMPLES
 from visformer.web.panels import Click
 
 SHIPPED_NAMES = tuple(lesson_file.offered({}))

@@ -33,9 +33,9 @@ from visformer.app.serving import workbench
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.session import boxes, selection, url_state
 from visformer.app.session.address import update as update_address
-from visformer.app.session.examples import EXAMPLES, NAMING, OFFERED, TESTED
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import controls
+from visformer.pictures.examples import EXAMPLES, NAMING, OFFERED, TESTED
 from visformer.pictures.registry.picture import pages
 from visformer.web.selection import Selection
 

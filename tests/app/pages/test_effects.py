@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 import visformer as vf
 from benchmarks.messages import read_message
 from tests.app.support import address_of, button, call, choose, ignored, noted, open_page, texts
-from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.url_state import start
 from visformer.app.widgets import controls
+from visformer.pictures.examples import EXAMPLES
 from visformer.web.panels import Click
 
 PAGE = "research/effects"

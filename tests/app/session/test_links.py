@@ -9,8 +9,8 @@ import pytest
 from tests.app.pages.seen import script_of
 from tests.app.support import address_of, ignored, in_a_session, upload
 from visformer.app.session import address, boxes, run
-from visformer.app.session.examples import EXAMPLES
 from visformer.app.shell import head
+from visformer.pictures.examples import EXAMPLES
 
 
 @pytest.mark.parametrize(

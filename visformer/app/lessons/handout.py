@@ -16,12 +16,12 @@ from visformer.app.serving import checks
 from visformer.app.serving.models import MODEL
 from visformer.app.serving.remote_models import model
 from visformer.app.session import url_state
-from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, BudgetError, LinkError
 from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import translations
 from visformer.model.untrained import is_untrained_name
 from visformer.pictures import embedding
+from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.picture import Picture, pages
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source
 from visformer.pictures.style import visible

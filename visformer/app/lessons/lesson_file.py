@@ -22,8 +22,8 @@ from visformer.app.lessons import facts
 from visformer.app.lessons.lesson_yaml import Fault, Node, Unreadable, parsed
 from visformer.app.presentation.guesses import KINDS, Wanted
 from visformer.app.session import url_state
-from visformer.app.session.examples import EXAMPLES
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.options import one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings

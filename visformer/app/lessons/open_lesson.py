@@ -14,12 +14,12 @@ from visformer.app.serving.capacity import drawing
 from visformer.app.serving.workbench import workbench_of
 from visformer.app.session import address, boxes, remarks, url_state
 from visformer.app.session import page as pages
-from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, LESSON_IS_PLAIN, LESSON_OPENED, LESSON_SENTENCE, LessonPlace
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private import run_context
 from visformer.app.streamlit_private.run_context import typed_page
 from visformer.errors import N_, LessonError, VisformerError
+from visformer.pictures.examples import EXAMPLES
 from visformer.system import limits
 from visformer.web.selection import Selection
 

@@ -9,7 +9,6 @@ from visformer import i18n
 from visformer.app.serving.models import named, offered
 from visformer.app.session import boxes, selection, slots, url_state
 from visformer.app.session import run as runs
-from visformer.app.session.examples import EXAMPLES, OFFERED
 from visformer.app.session.page import (
     LESSON,
     LESSON_IS_PLAIN,
@@ -26,6 +25,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import Remark, State
 from visformer.app.streamlit_private import run_context
 from visformer.errors import N_, LinkError
+from visformer.pictures.examples import EXAMPLES, OFFERED
 from visformer.system import limits
 
 _TOO_MANY = N_("Your changes on this page are too many for the link, which opens the page without them.")

@@ -2,10 +2,10 @@
 
 from visformer import i18n
 from visformer.app.session import url_state
-from visformer.app.session.examples import OFFERED
-from visformer.app.session.examples import TESTED as TESTED_SENTENCES
 from visformer.app.session.slots import Slot, hold
 from visformer.model.untrained import Untrained, is_untrained_name
+from visformer.pictures.examples import OFFERED
+from visformer.pictures.examples import TESTED as TESTED_SENTENCES
 from visformer.system import limits
 
 LANGUAGE, MODEL, TARGET = url_state.LANGUAGE, url_state.MODEL, url_state.TARGET

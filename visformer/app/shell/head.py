@@ -13,7 +13,6 @@ from visformer.app.presentation import following, guessing, presenting
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import address, boxes, remarks, slots, url_state
 from visformer.app.session.boxes import gettext
-from visformer.app.session.examples import OFFERED, TESTED
 from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
@@ -21,6 +20,7 @@ from visformer.app.shell import timeline
 from visformer.app.widgets import controls, downloads, unavailable
 from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
+from visformer.pictures.examples import OFFERED, TESTED
 from visformer.pictures.registry.picture import pages as registered
 
 if TYPE_CHECKING:  # numpy

@@ -16,7 +16,6 @@ from visformer.app.serving.capacity import aside, drawing
 from visformer.app.serving.models import MODEL, label, named, offered
 from visformer.app.serving.workbench import Workbench, workbench_of
 from visformer.app.session import address, boxes, measured, presentation_steps, run, selection
-from visformer.app.session.examples import EXAMPLES
 from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import TraceRequest
 from visformer.app.session.slots import Slot
@@ -24,6 +23,7 @@ from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import downloads, formula_box, url_widgets
 from visformer.app.widgets.component import attention_picture, panels
 from visformer.errors import BusyError, NoTextError, ShortageError, VisformerError
+from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Picture, View, is_figure
 from visformer.pictures.registry.setting import PATTERNS, Setting, Source

@@ -1,0 +1,462 @@
+/**
+ * The page that translates without a server: a sentence, the whole model, and every head.
+ *
+ * The views are those of the app. Python's messages of the example are painted at once; the engine makes those of the visitor's sentence
+ * from the same messages as templates. What the visitor sees is one state, which the address stores.
+ */
+
+import { mountAttention } from "../explorer/explorer.js"
+import { mountMap } from "../map/map.js"
+import { button, fill, part } from "../shared/dom.js"
+import { messageOf } from "../shared/message.js"
+import { spellWeight } from "../shared/numbers.js"
+import { readAddress, writeAddress } from "./address.js"
+import { Client } from "./client.js"
+
+const VIEWS = { map: mountMap, attention: mountAttention }
+const PAGES = { "": "map", attention: "attention" }
+const HEAD = ["stack", "layer", "head"]
+const OTHERS = 6 // candidates that are offered for a token
+const MEGABYTE = 1e6
+const EDGE = 8 // pixels between the list of other tokens and the edge of the window
+
+const isSame = (a, b) => HEAD.every((name) => a[name] === b[name])
+const bytesOf = (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0))
+
+export function showSite() {
+  new Site(document.querySelector(".vf-site"), messageOf("site"))
+}
+
+class Site {
+  constructor(root, data) {
+    Object.assign(this, { root, data, opened: 0, views: {}, shown: {}, busy: 0 })
+    this.received = { loaded: 0, size: data.load.weights.size }
+    this.templates = {} // by language and kind
+    const { stacks } = this.template("attention", data.first)
+    this.known = { languages: Object.keys(data.languages), start: data.start, stacks }
+    this.client = new Client(new TextDecoder().decode(bytesOf("worker")), () => this.model(), (loaded, size) => this.progress(loaded, size))
+    this.client.onConfidence = (id, confidence) => this.doubt(id, confidence)
+    this.build()
+    this.restore()
+    addEventListener("popstate", () => this.restore())
+    requestAnimationFrame(() => setTimeout(() => this.load())) // once the picture is painted
+  }
+
+  get kind() {
+    return PAGES[this.state.page]
+  }
+
+  get words() {
+    return this.data.words[this.lang]
+  }
+
+  template(kind, lang = this.lang) {
+    return (this.templates[`${kind} ${lang}`] ??= messageOf(`${kind}-${lang}`))
+  }
+
+  // The state
+
+  /** Show what the address stores. */
+  restore() {
+    const { state, ignored } = readAddress(location, this.known)
+    const asked = this.state && this.question()
+    this.state = state
+    this.ids = null
+    this.lang = state.lang || this.preferred()
+    this.opened++
+    this.begun = { ...state.selection, opened: this.opened }
+    this.say(this.notice, ignored.length ? [this.words.ignored, ...ignored].join(" ") : "")
+    this.write()
+    if (asked !== this.question() || !this.given) this.compute()
+    else this.present()
+  }
+
+  preferred() {
+    const codes = navigator.languages.map((language) => language.split("-")[0])
+    return codes.find((code) => this.known.languages.includes(code)) ?? this.data.first
+  }
+
+  /** Change the state, as an entry of its own in the browser's history; what is computed anew follows. */
+  change(change) {
+    const asked = this.question()
+    Object.assign(this.state, change)
+    this.store("pushState")
+    if (asked !== this.question()) this.compute()
+    else this.present()
+  }
+
+  store(how = "replaceState") {
+    const written = writeAddress(this.state, this.known)
+    history[how](null, "", written ? `${location.pathname}#${written}` : location.pathname)
+  }
+
+  /** What the engine has to answer for this state. */
+  question() {
+    const { text, target, silenced } = this.state
+    return JSON.stringify([text || this.data.example.source, target, this.ids, silenced, this.lang])
+  }
+
+  get source() {
+    return this.state.text || this.data.example.source
+  }
+
+  get edits() {
+    return this.state.silenced.map(({ stack, layer, head }) => {
+      const [part, kind] = stack.split(".")
+      return { edit: "Silence", where: `${part}.${layer}.${kind}`, head }
+    })
+  }
+
+  get isExample() {
+    return this.source === this.data.example.source && !this.state.target && !this.state.silenced.length
+  }
+
+  // The engine
+
+  async load() {
+    this.report(null)
+    this.root.dataset.state = "loading" // which tests and hosts can read
+    try {
+      await this.client.load()
+    } catch (refusal) {
+      this.root.dataset.state = "lost"
+      return this.report(refusal, true)
+    }
+    this.write()
+    this.compute()
+    if (!this.busy) this.rest()
+    if (this.data.offline && navigator.serviceWorker) navigator.serviceWorker.register(this.data.offline).catch(() => {}) // where it is not allowed
+  }
+
+  /** The message that loads the model; of a page that is one file, with its bytes. */
+  async model() {
+    const { load } = this.data
+    const files = await Promise.all(
+      ["weights", "tokenizer"].map(async (name) => {
+        const { url, ...seal } = load[name]
+        return [name, this.data.isWhole ? { ...seal, bytes: await unpacked(name) } : { ...seal, url: new URL(url, document.baseURI).href }]
+      }),
+    )
+    return { ...load, ...Object.fromEntries(files) }
+  }
+
+  progress(loaded, size) {
+    this.received = { loaded, size }
+    const [done, all] = [loaded, size].map((bytes) => (bytes / MEGABYTE).toFixed(1))
+    this.bar.hidden = loaded === size
+    Object.assign(this.bar, { value: loaded, max: size })
+    this.say(this.status, fill(this.words.loading, { loaded: done, size: all }))
+  }
+
+  /** Show the sentence's pictures: the example's are there, others are computed once the model is. */
+  async compute() {
+    const question = this.question()
+    if (this.isExample || !this.given) this.take(this.example())
+    if (this.isExample || !this.client.isReady) return
+    this.busy++
+    this.root.dataset.state = "busy"
+    this.report(null)
+    this.say(this.status, this.words.translating)
+    const draw = { attention: { template: this.template("attention") }, map: { template: this.template("map"), said: this.data.said[this.lang] } }
+    try {
+      const answer = await this.client.ask({ kind: "trace", source: this.source, how: this.how(this.data.record), draw })
+      if (answer.kind === "trace" && question === this.question()) this.take(answer)
+    } catch (refusal) {
+      this.report(refusal)
+    } finally {
+      this.busy--
+      if (!this.busy) this.rest()
+    }
+  }
+
+  /** Everything that was asked for is shown. */
+  rest() {
+    this.say(this.status, this.words.another)
+    this.root.dataset.state = "ready"
+    this.askPlace()
+  }
+
+  how(record) {
+    return { target: this.ids ?? (this.state.target || null), record, edits: this.edits }
+  }
+
+  example() {
+    const messages = { attention: this.template("attention"), map: this.template("map") }
+    return { id: 0, trace: this.data.example.trace, messages }
+  }
+
+  take({ id, trace, messages }) {
+    this.given = { id, trace, messages }
+    const { tokens } = trace
+    const { selection, zoom } = this.state
+    const [part, layer, kind, head, query, key] = zoom.split(".")
+    const sides = kind === "cross_attn" ? ["tgt", "src"] : Array(2).fill(part === "encoder" ? "src" : "tgt")
+    if (query > tokens[sides[0]].length || key > tokens[sides[1]].length) this.state.zoom = [part, layer, kind, head].join(".")
+    const stack = this.known.stacks.find(({ name }) => name === selection.stack)
+    for (const [name, side] of [["query", stack.rows], ["key", stack.columns]]) if (selection[name] >= tokens[side].length) selection[name] = null
+    this.say(this.unsure, "")
+    this.present()
+  }
+
+  doubt(id, confidence) {
+    if (id !== this.given.id || this.edits.length || confidence >= this.data.unsure) return
+    this.say(this.unsure, fill(this.words.unsure, { confidence: `${Math.round(100 * confidence)}%` }))
+  }
+
+  // Pictures
+
+  present() {
+    const { kind, given } = this
+    for (const name of Object.keys(VIEWS)) this.hosts[name].hidden = name !== kind
+    this.tabs.forEach((tab) => tab.setAttribute("aria-current", String(tab.dataset.page === this.state.page)))
+    this.writeOutcome()
+    this.writeSilenced()
+    const message = given.messages[kind]
+    const key = `${message.revision} ${message.text.lang} ${this.opened}`
+    if (this.shown[kind] === key) return
+    this.shown[kind] = key
+    if (kind === "attention") this.draw(kind, { ...message, start: this.begun, revision: key })
+    else {
+      const focus = Object.fromEntries(HEAD.map((name) => [name, this.state.selection[name]]))
+      this.draw(kind, { ...message, focus, revision: key })
+      this.draw(kind, this.placeMessage({ focus }))
+      this.askPlace()
+    }
+  }
+
+  draw(kind, message) {
+    const host = this.hosts[kind]
+    if (this.views[kind]) this.views[kind].update(message)
+    else this.views[kind] = VIEWS[kind](host, message, { above: host.getBoundingClientRect().top, onSelect: (chosen) => this.select(kind, chosen), onZoom: (zoom) => this.zoom(zoom) })
+  }
+
+  /** The head, or more, that the visitor has selected in a view; the other view follows when it is shown. */
+  select(kind, { opened, ...chosen }) {
+    const { selection } = this.state
+    const follows = kind === "map" ? Object.fromEntries(HEAD.map((name) => [name, chosen[name]])) : chosen
+    if (!isSame(selection, follows)) this.shown[kind === "map" ? "attention" : "map"] = null
+    Object.assign(selection, kind === "map" && !isSame(selection, follows) ? { query: null, key: null, cells: "", heads: "" } : {}, follows)
+    if (kind === "map") this.begun = { ...selection, opened: this.opened }
+    this.store()
+    this.writeSilenced()
+  }
+
+  zoom(zoom) {
+    this.state.zoom = zoom
+    this.store()
+    this.askPlace()
+  }
+
+  placeMessage(place) {
+    return { kind: "place", zoom: this.state.zoom, way: null, cell: null, inside: null, focus: null, numbers: new ArrayBuffer(0), ...place, opened: this.opened }
+  }
+
+  /** Ask for what a place shows that the picture does not hold: a cell's sum, a network's inside. */
+  async askPlace() {
+    const { zoom } = this.state
+    const [part, layer, kind, , , key] = zoom.split(".")
+    if (this.kind !== "map" || !this.client.isReady || this.busy || !(kind === "ffn" || key)) return
+    const names = { path: `${part}.${layer - 1}.${kind}`, stack: part, layer: layer - 1 }
+    const record = (kind === "ffn" ? this.data.inside : this.data.cell).map((glob) => fill(glob, names))
+    const { ids } = this.given.trace.meta
+    const isEnded = this.given.trace.special.next.at(-1)
+    const how = { ...this.how(record), ...(isEnded && { target: ids.next.slice(0, -1) }) }
+    const masked = this.data.masked[this.lang]
+    const answer = await this.client.ask({ kind: "trace", source: this.source, how, draw: { place: { zoom, masked } } }).catch((refusal) => this.report(refusal))
+    if (answer?.kind === "trace" && zoom === this.state.zoom) this.draw("map", this.placeMessage(answer.messages.place))
+  }
+
+  // Around the pictures
+
+  build() {
+    const { root } = this
+    this.title = document.querySelector("h1")
+    this.switch = part(document.querySelector("header"), "div", "languages", { role: "group" })
+    for (const [code, name] of Object.entries(this.data.languages)) {
+      button(this.switch, "language", () => this.speak(code), name).lang = code
+    }
+    this.form = part(root, "form", "form")
+    this.box = part(this.form, "input", "box", { type: "text", maxlength: this.data.load.about.limits.characters, autocomplete: "off", enterkeyhint: "go" })
+    this.go = part(this.form, "button", "go", { type: "submit" })
+    this.chooser = part(this.form, "select", "examples")
+    this.form.onsubmit = (event) => {
+      event.preventDefault()
+      this.enter(this.box.value)
+    }
+    this.chooser.onchange = () => this.enter(this.chooser.value)
+    this.outcome = part(root, "div", "outcome")
+    this.name = part(this.outcome, "span", "outcome-name")
+    this.chips = part(this.outcome, "span", "words")
+    this.own = button(this.outcome, "own", () => this.choose(null))
+    const told = part(this.outcome, "div", "told-line")
+    this.bar = part(told, "progress", "progress", { hidden: "" })
+    this.status = part(told, "span", "status", { role: "status" })
+    this.unsure = part(root, "p", "unsure", { role: "status" })
+    this.notice = part(root, "p", "notice")
+    this.problem = part(root, "div", "problem", { role: "alert" })
+    this.problem.hidden = true
+    const bar = part(root, "nav", "pages")
+    this.tabs = Object.keys(PAGES).map((page) => {
+      const tab = button(bar, "page", () => this.change({ page }))
+      tab.dataset.page = page
+      return tab
+    })
+    this.silences = part(bar, "div", "silences")
+    this.hosts = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, part(root, "div", "host", { "data-kind": kind })]))
+    this.others = part(root, "div", "others", { popover: "", role: "dialog" })
+  }
+
+  /** Write all words in the visitor's language. */
+  write() {
+    const { words, data } = this
+    document.documentElement.lang = this.lang
+    document.title = this.title.textContent = words.title
+    for (const one of this.switch.children) one.setAttribute("aria-pressed", String(one.lang === this.lang))
+    this.switch.ariaLabel = words.language
+    Object.assign(this.box, { ariaLabel: words.sentence, placeholder: words.type })
+    if (document.activeElement !== this.box) this.box.value = this.source
+    this.go.textContent = words.translate
+    this.chooser.replaceChildren(new Option(words.examples, "", true, true), ...data.examples.map((text) => new Option(text)))
+    this.chooser.ariaLabel = words.examples
+    this.tabs.forEach((tab) => (tab.textContent = words[`page_${PAGES[tab.dataset.page]}`]))
+    this.own.textContent = words.own
+    if (this.client.isReady) this.say(this.status, words.another)
+    else this.progress(this.received.loaded, this.received.size)
+    if (this.refusal) this.report(this.refusal, this.isLost)
+  }
+
+  speak(lang) {
+    this.lang = lang
+    this.write()
+    this.state.lang = lang
+    this.store("pushState")
+    this.compute()
+  }
+
+  enter(text) {
+    const sentence = text.trim()
+    this.chooser.selectedIndex = 0
+    if (!sentence) return this.report({ code: "blank", values: {} })
+    this.ids = null
+    this.box.value = text
+    this.report(null)
+    this.change({ text: sentence === this.data.example.source ? "" : text, target: "" })
+  }
+
+  say(element, words) {
+    if (element.textContent !== words) element.textContent = words
+    element.hidden = !words
+  }
+
+  /** Say what went wrong; null: nothing. A model that could not be loaded can be asked for again. */
+  report(refusal, isLost = false) {
+    Object.assign(this, { refusal, isLost })
+    this.problem.hidden = !refusal
+    this.problem.replaceChildren()
+    if (!refusal) return
+    const { errors } = this.words
+    part(this.problem, "span", "reason").textContent = fill(errors[refusal.code] ?? errors.failed, { ...refusal.values, code: refusal.code })
+    if (!isLost) return
+    this.bar.hidden = true
+    this.say(this.status, this.words.only)
+    button(this.problem, "again", () => this.load(), this.words.again)
+  }
+
+  /** The translation, each token a button that shows what else was likely. */
+  writeOutcome() {
+    const { words } = this
+    const { special, meta } = this.given.trace
+    const { next } = this.given.messages.map.tokens // as they are displayed
+    this.say(this.name, meta.forced ? words.target : words.translation)
+    this.own.hidden = !meta.forced
+    this.outcome.lang = meta.to
+    this.chips.replaceChildren()
+    next.forEach((token, i) => {
+      const chip = button(this.chips, "chip-button", () => this.offer(i, chip), token)
+      chip.dataset.special = String(special.next[i])
+      chip.title = fill(words.instead, { token })
+    })
+  }
+
+  /** List what else the model could have written at a place. */
+  async offer(place, chip) {
+    if (!this.client.isReady) return
+    const { others, words } = this
+    const { meta } = this.given.trace
+    const { next } = this.given.messages.map.tokens
+    const prefix = meta.ids.next.slice(0, place)
+    const answer = await this.client.ask({ kind: "translate", source: this.source, how: { prefix, edits: this.edits, to: meta.to } }).catch((refusal) => this.report(refusal))
+    if (answer?.kind !== "decoding") return
+    const title = fill(words.instead, { token: next[place] })
+    others.replaceChildren()
+    others.ariaLabel = title
+    part(others, "p", "others-title").textContent = title
+    for (const { id, token, probability } of answer.decoding.steps[0].candidates.slice(0, OTHERS)) {
+      const other = button(others, "other", () => this.continue([...prefix, id]))
+      part(other, "bdi", "other-token").textContent = token
+      part(other, "span", "other-share").textContent = spellWeight(probability)
+      other.style.setProperty("--share", probability)
+      other.setAttribute("aria-pressed", String(id === meta.ids.next[place]))
+    }
+    others.showPopover()
+    const [at, box] = [chip.getBoundingClientRect(), others.getBoundingClientRect()]
+    others.style.left = `${Math.max(EDGE, Math.min(at.left, innerWidth - box.width - EDGE))}px`
+    others.style.top = `${Math.min(at.bottom + EDGE / 2, Math.max(EDGE, innerHeight - box.height - EDGE))}px`
+    others.querySelector("button")?.focus()
+  }
+
+  /** Translate on from a beginning, and read what comes of it. */
+  async continue(prefix) {
+    this.others.hidePopover()
+    if (prefix.at(-1) === this.data.end) return this.choose({ ids: prefix.slice(0, -1), text: "" })
+    const answer = await this.client.ask({ kind: "translate", source: this.source, how: { prefix, edits: this.edits, to: this.given.trace.meta.to } }).catch((refusal) => this.report(refusal))
+    if (answer?.kind === "decoding") this.choose(answer.decoding)
+  }
+
+  /** Show another target; null: the model's own translation. */
+  choose(decoding) {
+    const asked = this.question()
+    this.ids = decoding?.ids ?? null
+    this.state.target = decoding?.text ?? ""
+    this.store("pushState")
+    if (asked !== this.question()) this.compute()
+  }
+
+  // Silenced heads
+
+  nameOf({ stack, layer, head }) {
+    const { text } = this.template("map")
+    const [part, kind] = stack.split(".")
+    return fill(text.head, { stack: kind === "cross_attn" ? text.cross_attn : text[part], layer: layer + 1, head: head + 1 })
+  }
+
+  writeSilenced() {
+    const { words, silences } = this
+    const { silenced, selection } = this.state
+    const focus = Object.fromEntries(HEAD.map((name) => [name, selection[name]]))
+    const key = JSON.stringify([silenced, focus, this.lang])
+    if (silences.dataset.key === key) return
+    const hadFocus = silences.contains(document.activeElement)
+    silences.dataset.key = key
+    silences.replaceChildren()
+    const isSilent = silenced.some((one) => isSame(one, focus))
+    const without = (head) => silenced.filter((one) => !isSame(one, head))
+    const act = () => this.change({ silenced: isSilent ? without(focus) : [...silenced, focus] })
+    const toggle = button(silences, "silence", act, fill(isSilent ? words.restore : words.silence, { head: this.nameOf(focus) }))
+    for (const one of silenced.filter((one) => !isSame(one, focus))) {
+      const chip = button(silences, "silenced", () => this.change({ silenced: without(one) }), `${this.nameOf(one)} ×`)
+      chip.title = fill(words.restore, { head: this.nameOf(one) })
+    }
+    if (silenced.length > 1) button(silences, "restore-all", () => this.change({ silenced: [] }), words.restore_all)
+    if (hadFocus) toggle.focus()
+  }
+}
+
+/** A file that the page holds, packed by gzip, in base64. */
+async function unpacked(id) {
+  if (document.readyState === "loading") await new Promise((resume) => document.addEventListener("DOMContentLoaded", resume, { once: true }))
+  const letters = atob(document.getElementById(id)?.textContent ?? "")
+  const bytes = new Uint8Array(letters.length)
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i)
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()
+}
