@@ -24,6 +24,7 @@ WITHOUT_PICTURE = {
     "deploy.md",
     "effects.md",
     "guess.md",
+    "hosting.md",
     "load.md",
     "scale.md",
     "tensors.md",

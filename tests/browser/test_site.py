@@ -107,7 +107,7 @@ def test_a_sentence_has_pythons_translation_and_weights(open_site, model):
     page.get_by_role("button", name="Attention", exact=True).click()
     page.get_by_role("button", name="Heatmap").click()
     root = page.locator(".vf-host[data-kind=attention] .vf-root")
-    root.press("Shift+ArrowDown")
+    root.locator(".vf-large").press("Shift+ArrowDown")
     state = root.evaluate("root => ({ ...root.dataset })")
     part, kind = state["stack"].split(".")
     place = [int(state[name]) for name in ("head", "query", "key")]
