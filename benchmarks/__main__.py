@@ -81,11 +81,12 @@ def _rows(what: str, effort: Effort) -> Iterator[Row]:
         yield from atlas.rows(effort)
         yield from whole_model.model_rows(effort)
     if what in ("browser", "all"):
-        from benchmarks import browser, history, whole_model
+        from benchmarks import browser, history, site, whole_model
 
         yield from browser.rows(effort)
         yield from history.rows(effort)
         yield from whole_model.browser_rows(effort)
+        yield from site.rows(effort)
 
 
 if __name__ == "__main__":

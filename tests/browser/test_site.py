@@ -1,4 +1,4 @@
-"""The translator without a server: as static files and as one file, without a network, and where something is lacking."""
+"""The translator without a server: static files, and one file; without a network, and where something is lacking."""
 
 import re
 from contextlib import contextmanager

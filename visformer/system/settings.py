@@ -73,6 +73,12 @@ def _sites(text: str) -> tuple[str, ...]:
     return sites
 
 
+def _page(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s#?]+", text):
+        raise ValueError(N_("the address of a page is needed, such as https://example.org/visformer/."))
+    return text
+
+
 MODEL = Variable(
     "VISFORMER_MODEL",
     N_("the model that pages show first: a bundled name, a folder, or a hub id; `visformer run --model` sets it too"),
@@ -125,6 +131,16 @@ FRAME_ANCESTORS = Variable[tuple[str, ...]](
     (),
     N_("none but its own"),
     _sites,
+)
+SITE = Variable[str](
+    "VISFORMER_SITE",
+    N_(
+        "address of a page that `visformer site` wrote: the QR code of *The whole model* and *Attention* leads there, "
+        "where phones compute by themselves"
+    ),
+    "",
+    N_("none"),
+    _page,
 )
 
 # Read by the libraries themselves; listed for operators of this app.

@@ -183,6 +183,19 @@ def test_the_qr_code_contains_the_address(new_app):
         assert code["hint"] == ""
 
 
+def test_where_the_operator_has_a_page_without_a_server_the_qr_code_leads_there(new_app, monkeypatch):
+    monkeypatch.setenv("VISFORMER_SITE", "https://example.org/v/")
+    app = new_app(page="see/attention", text="I like cats.", stack="cross", layer="2", head="3")
+    expected = "https://example.org/v/#page=attention&v=2&text=I+like+cats.&stack=cross&layer=2&head=3"
+    assert decoded(qr_code(app)) == expected
+    elsewhere = new_app(page="see/masks", masks_view="scores")
+    assert qr_code(elsewhere)["address"].startswith(f"{ADDRESS}/masks")
+    another = new_app(page="see/attention", model="mini-gpt")
+    assert qr_code(another)["address"].startswith(f"{ADDRESS}/attention")
+    monkeypatch.setenv("VISFORMER_SITE", "http://localhost:8000/")
+    assert "Only this computer" in qr_code(app)["hint"]
+
+
 def test_an_address_that_no_phone_can_open_has_a_hint_with_the_port_of_this_server(new_app):
     app = new_app()
     for url, instead in (

@@ -7,15 +7,18 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following, guessing
 from visformer.app.session import address, boxes, presentation_steps, url_state
 from visformer.app.session.boxes import gettext
 from visformer.app.session.page import current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot
+from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets.component import presentation
 from visformer.errors import N_
 from visformer.pictures.registry.picture import pages
+from visformer.system import settings
 
 _HAS_CODE = Slot("present_code", False)  # whether the code is shown
 _TAKEN = Slot("present_taken", 0)  # steps asked for and taken: the browser asks for one at a time
@@ -153,7 +156,11 @@ def code() -> dict[str, Any]:
     room = following.presented()
     root = _root()
     url = _url(root, room)
-    result: dict[str, Any] = {"address": url, "followed": bool(room), "hint": _hint(root)}
+    result: dict[str, Any] = {
+        "address": url,
+        "followed": bool(room),
+        "hint": _hint(root if url.startswith(root) else url),
+    }
     if room or address.current().fits:
         try:
             rows = segno.make_qr(url, error="l", boost_error=True).matrix
@@ -180,7 +187,16 @@ def _url(root: str, room: str) -> str:
         return f"{root}/?{urlencode({url_state.FOLLOW: room})}"
     shown = address.current()
     query = urlencode(address.to_query(shown))
+    if _is_on_site(shown):
+        page = {url_state.PAGE: shown.page} if shown.page else {}
+        return f"{settings.SITE()}#{urlencode(page | address.to_query(shown))}"
     return f"{root}/{shown.page}" + (f"?{query}" if query else "")
+
+
+def _is_on_site(shown: url_state.State) -> bool:
+    """Whether the operator's page without a server shows this state."""
+    is_there = shown.page in ("", EXPLORER) and shown.choices.keys() <= {url_state.ZOOM} and not shown.lesson
+    return bool(settings.SITE()) and is_there and (shown.model or settings.MODEL()) == TRANSLATOR
 
 
 def _hint(root: str) -> str:
