@@ -13,7 +13,7 @@ from visformer.web.words import words
 STATIC = bundle._FOLDER
 LAYERS = {
     "streamlit": 4, "saved": 4, "map": 3, "explorer": 2, "learning": 2, "panels": 2, "presentation": 2,
-    "streamlit_private": 1, "shared": 0,
+    "streamlit_private": 1, "shared": 0, "engine": 0,
 }  # fmt: skip
 """A folder imports only from itself and from folders with a smaller number."""
 SCRIPTS = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))

@@ -11,6 +11,13 @@ from visformer.i18n import translations
 from visformer.system.files import write_whole
 
 _FILE = click.argument("file", type=PATH, required=False)
+_OUT = click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    required=True,
+    help="The file to write; an existing one is replaced.",
+)
 
 
 @click.group()
@@ -21,6 +28,7 @@ def lesson() -> None:
     Examples:
       visformer lesson check my-lesson.yaml
       visformer lesson export my-lesson.yaml --out lesson.html --lang zh
+      visformer lesson worksheet my-lesson.yaml --out worksheet.html --lang zh
     """
 
 
@@ -40,13 +48,7 @@ def check(file: Path | None, lang: str) -> None:
 
 @lesson.command()
 @_FILE
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    required=True,
-    help="The file to write; an existing one is replaced.",
-)
+@_OUT
 @in_language
 def export(file: Path | None, out: Path, lang: str) -> None:
     """Write a lesson to one HTML file that needs no network.
@@ -59,6 +61,23 @@ def export(file: Path | None, out: Path, lang: str) -> None:
 
     html = page(_read(file, lang), lang, model_of=_model)
     write_whole(out, html)
+    click.echo(f"Written to {out}")
+
+
+@lesson.command()
+@_FILE
+@_OUT
+@in_language
+def worksheet(file: Path | None, out: Path, lang: str) -> None:
+    """Write a lesson's questions to one HTML page to print, and their answers to a second one.
+
+    \b
+    Example:
+      visformer lesson worksheet my-lesson.yaml --out worksheet.html --lang zh
+    """
+    from visformer.app.lessons import handout
+
+    write_whole(out, handout.worksheet(_read(file, lang), lang, model_of=_model))
     click.echo(f"Written to {out}")
 
 

@@ -173,15 +173,14 @@ def pack_map(
     Raises:
         BudgetError: there are more than limits.MAX_WEIGHTS weights.
     """
-    numbers, asked = Numbers(), _ASKS.get(str(trace.meta.get("to")))
+    numbers = Numbers()
     stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}
     header = {
         **heads_of(trace, numbers, gettext, focus, focus_bytes=FOCUS_BYTES),
         "columns": [_column(trace, stack, layers, numbers, gettext) for stack, layers in stacks.items() if layers],
         "steps": predicted(trace),
         "forced": bool(trace.meta.get("forced")),
-        "asks": gettext(asked) if asked else "",
-        "joined": gettext(_JOINED.get(str(trace.meta.get("to")), _JOINED_OTHERS)),
+        **said_of(str(trace.meta.get("to")), gettext),
         "focus": None if focus is None else {"stack": focus.stack, "layer": focus.layer, "head": focus.head},
         "ramps": RAMPS,
         "symbols": SYMBOLS,
@@ -190,6 +189,12 @@ def pack_map(
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return write_message("map", header, numbers, to=to)
+
+
+def said_of(to: str, gettext: Callable[[str], str]) -> dict[str, str]:
+    """Return the texts that depend on the language of the translation: what it is asked for by, and what lines join."""
+    asked = _ASKS.get(to)
+    return {"asks": gettext(asked) if asked else "", "joined": gettext(_JOINED.get(to, _JOINED_OTHERS))}
 
 
 def _column(

@@ -1,10 +1,11 @@
-"""The hand-out: a guided lesson as one HTML file, with each step's pictures, drawn without the app."""
+"""What a guided lesson hands out: one HTML file with each step's pictures, and a worksheet to be printed."""
 
 import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from visformer.adapters.checkpoints import TRANSLATOR
@@ -26,11 +27,14 @@ from visformer.pictures.registry.setting import PATTERNS, Setting, Source
 from visformer.pictures.style import visible
 from visformer.system import cancellation, limits
 from visformer.trace.stacks import STACKS, short_name
+from visformer.web.bundle import stylesheet
 from visformer.web.slides import Slide, SlidePicture, slides
 
 if TYPE_CHECKING:  # numpy
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
+
+_NAME, _DATE, _ANSWERS = N_("Name"), N_("Date"), N_("Answers")  # on a worksheet
 
 ModelOf = Callable[[str], Any]
 """Returns the model with this name; "" is the default model."""
@@ -38,11 +42,23 @@ ModelOf = Callable[[str], Any]
 
 def file(content: bytes, language: str) -> bytes:
     """Return the page of a lesson's file, within the limits of a server; errors as for :func:`page`."""
+    return page(_lesson(content), language, model_of=_limited_models(), most=limits.HANDOUT_BYTES).encode()
+
+
+def worksheet_file(content: bytes, language: str) -> bytes:
+    """Return the worksheet of a lesson's file, within the limits of a server; errors as for :func:`worksheet`."""
+    return worksheet(_lesson(content), language, model_of=_limited_models()).encode()
+
+
+def _lesson(content: bytes) -> Lesson:
     lesson, faults = lesson_file.read(content)
     if lesson is None:
         raise faults[0].why
-    models = cache(lambda name: LimitedModel(name or MODEL))
-    return page(lesson, language, model_of=models, most=limits.HANDOUT_BYTES).encode()
+    return lesson
+
+
+def _limited_models() -> ModelOf:
+    return cache(lambda name: LimitedModel(name or MODEL))
 
 
 class LimitedModel:
@@ -101,6 +117,40 @@ def page(lesson: Lesson, language: str, *, model_of: ModelOf, most: float = math
                 limit=limits.size(int(most)),
             )
     return slides(lesson.title_in(language), shown, gettext=gettext, lang=language)
+
+
+def worksheet(lesson: Lesson, language: str, *, model_of: ModelOf) -> str:
+    """Return the questions with room for answers on one page, and the answers on a second one, as HTML to be printed.
+
+    Args:
+        lesson: each of its steps with something to try is a question.
+        language: of its texts.
+        model_of: returns the model that computes the words and numbers that the texts name.
+
+    Raises:
+        VisformerError: a model cannot be loaded, or a sentence cannot be run.
+    """
+    _ = translations(language).gettext
+    questions, answers = [], []
+    for step in lesson.steps:
+        cancellation.check()
+        if not step.text("try", language):
+            continue
+        values = step.facts(trace_of(step.state, model_of, needs(step.fields)), step.sentence) if step.fields else {}
+        title, tried, answer = (filled(step.text(name, language), values) for name in ("title", "try", "answer"))
+        questions.append(f"<li><b>{escape(title)}</b> {escape(tried)}</li>")
+        hints = [filled(hint, values) for hint in step.hints_in(language)]
+        answers.append(f"<li><b>{escape(title)}</b> {escape(answer or ' '.join(hints))}</li>")
+    title = escape(lesson.title_in(language))
+    sentences = " · ".join(dict.fromkeys(step.sentence for step in lesson.steps if step.sentence))
+    return (
+        f"<!doctype html><html lang='{language}'><head><meta charset='utf-8'><title>{title}</title>"
+        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<style>{stylesheet('saved/worksheet.css')}</style></head><body>"
+        f"<section><header><h1>{title}</h1><span>{_(_NAME)}</span><span>{_(_DATE)}</span></header>"
+        f"<p>{escape(sentences)}</p><ol>{''.join(questions)}</ol></section>"
+        f"<section><header><h1>{title}: {_(_ANSWERS)}</h1></header><ol>{''.join(answers)}</ol></section></body></html>"
+    )
 
 
 def trace_of(state: url_state.State, model_of: ModelOf, record: tuple[str, ...] = PATTERNS) -> "Trace":

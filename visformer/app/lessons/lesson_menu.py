@@ -103,7 +103,12 @@ def _menu(name: str) -> None:
             if each in offered:
                 st.button(_("Start"), key=f"lesson_menu_{each}", on_click=start, args=(each,))
             _files(each, lesson)
-    st.caption(_("YAML: to see how a lesson is written. HTML: the whole lesson in one file that works offline."))
+    st.caption(
+        _(
+            "YAML: to see how a lesson is written. HTML: the whole lesson in one file that works offline. Worksheet: "
+            "its questions on a page to print, with the answers on a second one."
+        )
+    )
     downloads.tell("lesson", st)
     key = f"{OWN.key}_{slots.version(OWN.key)}"
     label = _("Open a lesson of your own ({size} at most)").format(size=limits.size(limits.LESSON_BYTES))
@@ -133,6 +138,11 @@ def _files(name: str, lesson: Lesson) -> None:
         st.text(problem.localized(_))
     else:
         keep("HTML", html, f"{called}-{lang}.html", "text/html", key=f"lesson_html_{called}")
+        asked = partial(handout.worksheet_file, content, lang)
+        sheet = downloads.made(
+            asked, key=("worksheet", lang, content), place="lesson", models=handout.models_of(lesson)
+        )
+        keep(_("Worksheet"), sheet, f"{called}-worksheet-{lang}.html", "text/html", key=f"lesson_sheet_{called}")
 
 
 @drawing()  # reading it takes as long as drawing a page

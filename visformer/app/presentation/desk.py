@@ -74,7 +74,7 @@ def tell(run: Run, *, asked: str = "") -> None:
     at = names.index(page) + 1
     after = steps.following or (all_pages()[names[at]].title if at < len(names) and not steps.is_guided else "")
     title = steps.title or " · ".join(filter(None, (all_pages()[page].title, steps.option)))
-    about = {"place": steps.place, "says": run.caption, "task": steps.task, "note": steps.note}
+    about: dict[str, Any] = {"place": steps.place, "says": run.caption, "task": steps.task, "note": steps.note}
     told = Told(title, **about, keeps=f"{page} {steps.place}", next=after, next_note=steps.next_note)
     if asked:
         told = Told(_(N_("Guess first")), asked=asked, next=_(N_("Reveal")))
