@@ -45,7 +45,8 @@ def controls(page):
 
 NAMED = {
     "": ".st-key-page_body canvas",
-    "embedding": ".st-key-picture_embedding_sums .vf-matrix, [data-testid=stDataFrame]",
+    "embedding": ".st-key-picture_embedding_sums .vf-matrix, "
+    ".st-key-page_body:not(:has(.vf-matrix)) [data-testid=stDataFrame]",
     "attention": ".vf-large, .vf-layer",
     "decoding": ".st-key-picture_decoding_sure .vf-matrix, .st-key-picture_decoding_bars",
 }
