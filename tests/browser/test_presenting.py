@@ -252,7 +252,7 @@ def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visi
     page.locator("html.vf-presenting").wait_for(state="attached")
     page.mouse.move(640, 700)
     for name in ("←", "→", "Note", "QR code", "End"):
-        target = page.locator(".vf-acts").get_by_role("button", name=name).bounding_box()
+        target = page.locator(".vf-acts").get_by_role("button", name=name, exact=True).bounding_box()
         assert min(target["width"], target["height"]) >= 44
     page.locator(".vf-acts").get_by_role("button", name="End").click()
     expect(page.locator("html.vf-presenting")).to_have_count(0)
