@@ -46,7 +46,6 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-
 @dataclass
 class TrainingRun:
     """A run; its threads and those that draw it share it without a lock: lists only grow, and values are replaced.
