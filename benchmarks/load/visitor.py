@@ -253,7 +253,7 @@ class Phone(Visitor):
         begin = time.perf_counter()
         await self.open(self._link, page="")
         if self._kept != self._given:
-            await self.trigger(event(self._widget("kept_key"), "kept", self._kept))
+            await self.trigger(event(self._widget("kept_answer"), "kept", self._kept))
         return time.perf_counter() - begin
 
     async def tap(self, place: int) -> float:
@@ -289,10 +289,9 @@ class Phone(Visitor):
         if kind == "markdown" and _TAKEN in element.markdown.body:
             self.has_answered = True
         if kind == "bidi_component" and element.bidi_component.component_name == "visformer_kept_key":
-            self._given = element.bidi_component.bytes.decode()
+            _what, self._given = json.loads(element.bidi_component.bytes)
             self._kept = self._kept or self._given
-        is_feed = kind == "bidi_component" and element.bidi_component.component_name == "visformer_feed"
-        if is_feed and read_message(element.bidi_component.bytes)[0]["to"] == "guesses":
+        if kind == "plotly_chart":  # the room beside the model
             self.revealed = time.perf_counter()
         return super()._seen(element, answer, begin)
 

@@ -69,7 +69,7 @@ def draw() -> None:
     trace = controls.current_trace()
     if trace is None:
         return
-    switch, maths = st.columns([43, 57], gap="small", vertical_alignment="center")
+    switch, maths = st.columns([52, 48], gap="small", vertical_alignment="center")
     with switch:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="effects_view"))
     bar = st.container()
@@ -249,7 +249,7 @@ def lens(trace: Trace, _bar: Any) -> None:
             controls.draw(PARTS.draw(setting), key="effects_parts")
         except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
             place.empty()
-            st.info(plain(error.localized(_)))
+            st.caption(plain(error.localized(_)))
 
 
 # What views share -----------------------------------------------------------------------------------------------------

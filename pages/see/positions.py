@@ -7,7 +7,7 @@ import streamlit as st
 
 from visformer.app.session import boxes
 from visformer.app.session.markdown import plain
-from visformer.app.widgets import controls, formula_box, unavailable, url_widgets
+from visformer.app.widgets import controls, formula_box, tables, unavailable, url_widgets
 from visformer.errors import N_
 from visformer.model.positions import POSITIONS
 from visformer.pictures.positions import (
@@ -57,8 +57,8 @@ OTHERS: dict[str, Any] = {
 _ = boxes.gettext()
 
 
-def draw_table(setting: Setting, *names: str) -> None:
-    """Draw a table of encodings, in words."""
+def draw_table(setting: Setting, *names: str) -> pd.DataFrame:
+    """Draw a table of encodings, in words, and return it."""
     n = setting["positions"]
     every = kinds(n, setting["d_model"], max_len=setting["max_len"])
     rows = []
@@ -69,7 +69,9 @@ def draw_table(setting: Setting, *names: str) -> None:
             beyond = said.format(beyond=beyond, missing=plain(kind.missing), n=n)
         rows.append((_(kind.position.label), _(kind.position.enters), int(kind.parameters), beyond))
     columns = [_("encoding"), _("what it does"), _("parameters"), _("beyond max_len")]
-    st.table(pd.DataFrame(rows, columns=columns).set_index(columns[0]))  # not st.dataframe: its cells do not wrap
+    table = pd.DataFrame(rows, columns=columns)
+    st.table(table.set_index(columns[0]))  # not st.dataframe: its cells do not wrap
+    return table
 
 
 trace = controls.current_trace()
@@ -77,7 +79,6 @@ titles = PAGE.titles
 if trace is None or trace.lacks(f"{'src' if 'src' in trace.tokens else 'tgt'}.position") is not None:
     del titles[OWN.view]
 picture = PAGE.view(controls.view(_("View"), titles, key="positions_view"))
-assert isinstance(picture, Picture)  # as all views of this page are
 controls.look_for(_(picture.look_for))
 setting = controls.setting_of(picture, trace)
 if picture is OWN:
@@ -110,14 +111,9 @@ else:
             draw_table(setting, "sinusoidal", "learned")
             controls.draw(LEARNED.draw(setting), key="positions_learned", share=0.7)
         elif picture is KINDS:
-            controls.draw(KINDS.draw(setting), key="positions_kinds")
-            draw_table(setting, *POSITIONS)
-            st.caption(
-                _(
-                    "Curves: for encodings added to the embedding, the cosine of two positions; for rotary, the score "
-                    "of two equal vectors; for ALiBi, the factor applied to a weight, in its first and last head. The "
-                    "course notes name only the first two: rotary dates from 2021, ALiBi from 2022."
-                )
-            )
+            table = draw_table(setting, *POSITIONS)
+            tables.present(_(KINDS.title), table.itertuples(index=False), columns=[*table])
+            st.caption(_("The course notes name only the first two: rotary dates from 2021, ALiBi from 2022."))
         else:
+            assert isinstance(picture, Picture)  # as all other views of this page are
             controls.draw(picture.draw(setting), key=f"positions_{picture.view}")

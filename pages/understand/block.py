@@ -29,7 +29,13 @@ FORMULAS = {
 }
 CODE = (("model/layers.py", "_Block._add"), ("model/layers.py", "EncoderLayer.forward"))
 STACKS: dict[block.Stack, str] = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
-NEEDED = {"added": "ffn.out", "inside": "ffn.hidden", "zeros": "ffn.hidden", "parts": "self_attn.out"}
+NEEDED = {
+    "stream": "ffn.out",
+    "added": "ffn.out",
+    "inside": "ffn.hidden",
+    "zeros": "ffn.hidden",
+    "parts": "self_attn.out",
+}
 
 _ = boxes.gettext()
 trace = controls.current_trace(block.RECORD)
@@ -60,8 +66,6 @@ if trace is not None:
                     _("part"): _(part.name),
                     _("tokens talk to each other"): say[part.talks],
                     _("largest change in the others"): part.moved,
-                    _("has parameters"): say[part.trained],
-                    _("printed"): say[part.printed] + " ≠" * part.misprinted,
                     _("parameters in one layer"): part.parameters,
                 }
                 for part in block.who_talks(full, stack)

@@ -64,7 +64,7 @@ def choose() -> tuple[Topic, Worked]:
         label, take = _("Worked example or experiment"), partial(take_example, box)
         st.selectbox(label, [*examples], format_func=examples.__getitem__, key=box.key, on_change=take)
     address.show(CHOSEN.key, None if chosen == names[0] else chosen)
-    presentation_steps.offer_options(CHOSEN.key, names, chosen, [titles[name] for name in names])
+    presentation_steps.offer_options(CHOSEN.key, names, chosen, [_(each.title) for each in lab.examples().values()])
     return topic, lab.examples()[chosen]
 
 

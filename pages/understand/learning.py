@@ -19,7 +19,7 @@ from visformer.app.session.measured import score_history
 from visformer.app.session.slots import Slot, widget_key
 from visformer.app.streamlit_private.other_sessions import is_connected, own_address, own_session
 from visformer.app.widgets import controls, downloads, tables, url_widgets, waiting
-from visformer.app.widgets.component import learning_moments, learning_view
+from visformer.app.widgets.component import kept_key, learning_moments, learning_view
 from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.learning import (
@@ -90,8 +90,8 @@ def draw_training() -> None:
     if BEGINS.pop():
         start(recipes)
     SENT.clear()  # all of it is sent to a page that is drawn anew
-    RUNS.adopt(following.owner(), recipes, session=own_session(), is_there=is_connected)
     found = RUNS.of(following.owner(), recipes)
+    kept_key("training", found.name if found is not None else "", on_kept=come_back)
     is_watched = found is not None and found.is_active
     st.fragment(live, run_every=REDRAWN if is_watched else None)(recipes, is_watched)
     if found is not None and not found.is_active:
@@ -110,6 +110,11 @@ def resume() -> None:
     for option, value in zip((TASK, VARIANT, BESIDE, SEED), values, strict=True):
         setting[option.name] = value
         Slot[Any](key_of(option, setting), None).set(value)
+
+
+def come_back(name: str) -> None:
+    """Return to the training of before a reload, as a callback."""
+    RUNS.adopt(following.owner(), name, session=own_session(), is_there=is_connected)
 
 
 def key_of(option: Option, setting: Setting) -> str:

@@ -100,15 +100,6 @@ def test_a_page_shows_no_more_waves_than_it_has_colours_for(new_app):
         [box] = app.multiselect
 
 
-def test_comparing_kinds_of_positions_computes_no_bias_for_all_pairs(monkeypatch):
-    """It draws a row for each of two heads; the whole bias would be (head, query, key)."""
-    sizes = []
-    bias = vf.formulas.alibi_bias
-    monkeypatch.setattr(vf.formulas, "alibi_bias", lambda heads, n: sizes.append(heads * n * n) or bias(heads, n))
-    largest(pictures()["position-kinds"], FORMULA)
-    assert sizes and max(sizes) < 100
-
-
 @pytest.mark.parametrize("name", ["step", "layer", "head", "query", "key"])
 @pytest.mark.parametrize("absurd", ABSURD)
 def test_an_absurd_place_in_a_link_is_limited_to_the_trace_or_left_out(source, name, absurd):

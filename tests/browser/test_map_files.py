@@ -82,7 +82,7 @@ def test_the_svg_has_the_texts_and_rectangles_of_the_canvas(still, kind, place):
     page.evaluate(f"() => {{ {PLACES[place]} }}")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     drawn, written = run(page, "drawn"), run(page, "written")
-    size, scale = (written["width"], written["height"]), page.evaluate("map.view.scale")
+    size, scale = (written["width"], written["height"]), page.evaluate("map.seen.scale")
     texts, own = (inside(each["texts"], *size) for each in (drawn, written))
     assert sorted(text for text, *_ in own) == sorted(text for text, *_ in texts)
     assert not [text for text in own if not is_drawn(text, texts, scale)]

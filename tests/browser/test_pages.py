@@ -123,6 +123,8 @@ def test_a_small_window_shows_the_panel_the_value_under_the_pointer_and_the_sum_
     page = open_app(width=1280, height=720)
     for title, panel in (("Inside a head", "pattern"), ("Embedding + position", "input")):
         go_to(page, title)
+        if panel == "input":
+            page.get_by_text("Vectors", exact=True).click()
         page.locator(f"canvas[data-panel={panel}]").wait_for()
         hover_cell(page, panel, 0, 1)
         for selector in (f"canvas[data-panel={panel}]", f".vf-root:has([data-panel={panel}]) .vf-value"):

@@ -173,12 +173,12 @@ def test_the_rows_beside_curves_are_apart_and_have_their_numbers(visitor):
 @pytest.mark.full
 def test_a_step_may_come_while_the_page_has_no_width(visitor):
     """A browser that is still laying out the page calls the pictures all the same."""
-    page = open_at(visitor, "positions", query="?v=2&positions_view=kinds")
+    page = open_at(visitor, "positions", query="?v=2&positions_view=learned")
     present(page)
     before = settled(page)
     narrow = page.add_style_tag(content="[data-testid=stMainBlockContainer] { display: none }")
     page.keyboard.press("ArrowRight")
-    page.wait_for_url(re.compile("positions_view=model"))
+    page.wait_for_url(re.compile("positions_view=rotary"))
     wait_until_done(page)
     narrow.evaluate("style => style.remove()")
     after = settled(page, after=before)
@@ -252,7 +252,7 @@ def test_the_button_starts_a_presentation_and_letters_typed_in_a_box_do_not(visi
     page.locator("html.vf-presenting").wait_for(state="attached")
     page.mouse.move(640, 700)
     for name in ("←", "→", "Note", "QR code", "End"):
-        target = page.locator(".vf-acts").get_by_role("button", name=name).bounding_box()
+        target = page.locator(".vf-acts").get_by_role("button", name=name, exact=True).bounding_box()
         assert min(target["width"], target["height"]) >= 44
     page.locator(".vf-acts").get_by_role("button", name="End").click()
     expect(page.locator("html.vf-presenting")).to_have_count(0)

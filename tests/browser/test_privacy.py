@@ -63,7 +63,7 @@ def test_a_visit_writes_no_file_and_its_text_is_not_logged(audited_server, chrom
     page.get_by_test_id("stText").get_by_text("Translation:").wait_for()
     download(page)
     upload(page)
-    for name in ("Tokens", "Masks", "Inside a head", "Through the block", "Decoding", "Course notes"):
+    for name in ("Embedding + position", "Masks", "Inside a head", "Through the block", "Decoding", "Course notes"):
         go_to(page, name)
         page.wait_for_timeout(300)
     go_to(page, "Learning")

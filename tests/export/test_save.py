@@ -81,8 +81,8 @@ def test_text_is_in_the_requested_language(tmp_path):
         return (tmp_path / "x.svg").read_text()
 
     assert saved(lang="zh") == saved(lang="zh", gettext=translations("zh").gettext) != saved() == saved(lang="en")
-    angles = positions.rotary_angles(2, 2)
-    assert ">角度（弧度）</text>" in vf.export.panels_svg(angles, gettext=translations("zh").gettext)
+    angles = positions.rotary(2, 2)
+    assert ">每对维度旋转角度的余弦</text>" in vf.export.panels_svg(angles, gettext=translations("zh").gettext)
     with pytest.raises(VisformerError, match="lang is 'fr'; it can be en, zh"):
         saved(lang="fr")
 

@@ -125,16 +125,18 @@ def test_panels_are_placed_side_by_side_stacked_or_in_several_rows():
 
 def test_numbers_of_a_panel_have_one_number_of_decimals():
     for values, scale, words in (
-        ([1.0, 0.5, -0.456, 0.0], "signed", ["1.00", ".50", "-.46", ".00"]),
+        ([1.0, 0.5, -0.456, 0.0], "signed", ["1.00", ".50", "-.46", "0"]),
         ([1.0, 0.996, 0.0051, 0.0049, 0.0], "weight", ["1.00", "1.00", ".01", "", "0"]),
         ([12.345, 0.5], "signed", ["12.35", ".50"]),
         ([123.45, 0.5], "signed", ["123.5", ".5"]),
         ([3.0, 0.0, -12.0], "signed", ["3", "0", "-12"]),
-        ([0.5, -0.0049, 0.0012, 9e-7, 0.0], "signed", [".50", "≈0", "≈0", ".00", ".00"]),
+        ([0.5, -0.0049, 0.0012, 9e-7, 0.0], "signed", [".50", "", "", "", "0"]),
+        ([0.5, -0.0049, 0.0012, 9e-7, np.nan], "signed", [".50", "≈0", "≈0", "0", ""]),
         ([2e6, 0.456, np.nan], "signed", ["2.00e+06", ".46", ""]),
     ):
         panel = matrix(np.array([values]), scale=scale)
-        assert [spelled(value, panel.decimals, scale) for value in values] == words
+        has_gaps = any(map(math.isnan, values))
+        assert [spelled(value, panel.decimals, scale, has_gaps=has_gaps) for value in values] == words
         header, _ = read_message(pack_panels([panel]))
         assert header["panels"][0]["decimals"] == panel.decimals, "as the browser writes them"
 

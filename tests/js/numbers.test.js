@@ -27,9 +27,10 @@ test("a cell has no zero before the point, no sign at 0, and no weight that woul
   const weight = (number) => spellCell(number, 2, "weight")
   check(weight, [[0, "0"], [0.004, ""], [0.006, ".01"], [0.5, ".50"], [1, "1.00"]])
   const signed = (number) => spellCell(number, 1, "signed")
-  check(signed, [[NaN, ""], [-0.5, "-.5"], [-0.01, "≈0"], [12.34, "12.3"], [-2.5e6, "-2.50e+6"]])
+  check(signed, [[NaN, ""], [-0.5, "-.5"], [-0.01, ""], [12.34, "12.3"], [-2.5e6, "-2.50e+6"]])
   assert.equal(spellCell(1.5e-7, 7, "signed"), "1.5e-7")
-  check((number) => spellCell(number, 2, "signed"), [[-0.0049, "≈0"], [0.0012, "≈0"], [9e-7, ".00"], [0, ".00"]])
+  check((number) => spellCell(number, 2, "signed"), [[-0.0049, ""], [0.0012, ""], [9e-7, ""], [0, "0"]])
+  check((number) => spellCell(number, 2, "signed", true), [[-0.0049, "≈0"], [0.0012, "≈0"], [9e-7, "0"], [0, "0"]])
 })
 
 test("any number has four decimals, or four digits if it is small", () => {

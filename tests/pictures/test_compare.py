@@ -11,6 +11,7 @@ from visformer.pictures.compare import OTHER_MODEL
 from visformer.pictures.registry.picture import picture
 from visformer.pictures.sides import ONE_WORD, forced, head_in_both, one_word_changed
 from visformer.system import limits
+from visformer.trace.stacks import STACKS
 
 ONE, OTHER = "I went to school.", "She went to the old school."
 CROSS = {"stack": "decoder.cross_attn", "layer": 1, "head": 2}
@@ -60,6 +61,15 @@ def test_an_edit_changes_later_layers_only():
     assert "No edit yet" in overview.note
 
 
+def test_an_example_of_an_edit_silences_the_first_attention_which_changes_all_cross_attention():
+    overview, *_both = drawn("compare-edited", "en-zh", **CROSS)
+    model, plain = model_of("en-zh"), model_of("en-zh").trace(ONE)
+    silence = vf.edits.Silence("decoder.0.self_attn", head=tuple(range(8)))
+    edited = model.trace(ONE, plain.meta["target"], edits=[silence])
+    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder", "cross_attn"))
+    assert overview.values.min() > 1e-4
+
+
 def test_the_last_moment_is_the_model_and_an_earlier_one_is_not():
     overview, a, b, _difference = drawn("compare-moments", "mini-gpt", moment=9, other_moment=9)
     assert overview.values.max() == 0
@@ -85,11 +95,11 @@ def test_heads_of_two_trainings_are_shown_beside_their_match_and_the_null_is_tol
 
 
 def test_a_translator_is_compared_with_a_decoder_on_the_translation():
-    overview, a, b, _difference = drawn("compare-models", "en-zh", stack="decoder.self_attn")
+    overview, a, b, _difference = drawn("compare-models", "en-zh", stack="decoder.self_attn", other_model="mini-gpt")
     assert "".join(b.rows.texts[1:]) == "".join(a.rows.texts[1:]) == "我去学校。"
     assert "Two trainings of mini-gpt that differ in their seed only, on this text: 0." in overview.note
     with pytest.raises(TraceError, match="mini-gpt has no such attention"):
-        drawn("compare-models", "en-zh", stack="decoder.cross_attn")
+        drawn("compare-models", "en-zh", stack="decoder.cross_attn", other_model="mini-gpt")
 
 
 def test_too_many_pairs_of_heads_are_refused(monkeypatch):
@@ -98,9 +108,13 @@ def test_too_many_pairs_of_heads_are_refused(monkeypatch):
         drawn("compare-models", "mini-gpt")
 
 
-def test_the_other_model_is_by_default_the_second_seed():
-    setting = picture("compare-models").setting(vf.figures.source_of(model_of("mini-gpt"), ONE), {})
-    assert OTHER_MODEL.start(setting) == "mini-gpt-2"
+@pytest.mark.parametrize(("name", "other"), [("mini-gpt", "mini-gpt-2"), ("en-zh", "untrained")])
+def test_the_other_model_is_by_default_one_with_the_same_attentions(name, other):
+    setting = picture("compare-models").setting(vf.figures.source_of(model_of(name), ONE), {})
+    assert OTHER_MODEL.start(setting) == other
+    assert {stack.name for stack in STACKS if stack.in_trace(vf.load(other).trace(ONE, None))} == {
+        *setting.source.stacks
+    }
 
 
 def test_a_forced_target_is_what_the_decoder_read():

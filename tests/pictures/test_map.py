@@ -170,3 +170,11 @@ def test_what_is_not_recorded_is_left_out():
     assert model_map.added(trace, "src") == {}
     assert model_map.steps(trace) == ()
     assert model_map.layers(Trace.from_attention(("a",), np.ones((1, 1, 1, 1))), "decoder") == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "does"),
+    [("en-zh", "translates"), ("mini-gpt", "continues"), ("bert", "reads"), ("bart", "turns one text")],
+)
+def test_the_heading_says_what_this_kind_of_model_does(kind, does):
+    assert does in model_map.heading(trace_of(kind))

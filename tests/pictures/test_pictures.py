@@ -17,7 +17,7 @@ from visformer import formulas
 from visformer.edits import Open, Silence
 from visformer.errors import VisformerError
 from visformer.model.masks import causal_mask
-from visformer.model.positions import POSITIONS, Alibi, Learned, NoPosition, Rotary, Sinusoidal
+from visformer.model.positions import POSITIONS
 from visformer.panel import AXIS_TITLES, Labels
 from visformer.pictures import block, decoding, embedding, head, lab, masks, positions
 from visformer.pictures.worked import compute, differs
@@ -105,9 +105,9 @@ def trace_of(src, tgt):
 def test_the_masks_of_a_batch(hidden_is_one):
     traces = [trace_of(("a", "b", "c", "</s>"), ("<zh>", "e", "f")), trace_of(("d", "</s>"), ("<zh>", "g"))]
     panels = masks.batch(traces, hidden_is_one=hidden_is_one)
-    padding, causal, both, cross = (1 - panel.values if hidden_is_one else panel.values for panel in panels)
-    assert padding.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    causal, padding, both, cross = (1 - panel.values if hidden_is_one else panel.values for panel in panels)
     assert causal.tolist() == np.tri(3).tolist()
+    assert padding.tolist() == [[1, 1, 0]] * 3, "a column of <pad> is hidden from every row"
     assert both.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
     assert cross.tolist() == [[1, 1, 0, 0]] * 3
     assert panels[3].columns.texts == ("d", "</s>", "<pad>", "<pad>")
@@ -328,22 +328,25 @@ def test_without_weights_the_inside_shows_only_what_was_recorded(trace):
 
 def test_w_o_multiplies_the_concatenated_heads(trace):
     place = PLACES[2]
-    heads, out = head.joined(trace, place)
+    heads, lengths, out = head.joined(trace, place)
     weight, bias = (trace.params[f"{place.path}.{name}"].value for name in ("w_o", "b_o"))
     assert np.allclose(heads.values.ravel() @ weight + bias, out.values.ravel(), atol=1e-4)
+    for one, length in enumerate(lengths.values.ravel()):
+        alone = np.zeros_like(heads.values)
+        alone[one] = heads.values[one]
+        assert np.linalg.norm(alone.ravel() @ weight) == pytest.approx(length, rel=1e-4), "all other heads silenced"
+    assert [panel.name for panel in head.joined(replace(trace, params={}), place)] == ["heads", "out"]
 
 
-def test_the_residual_stream_shows_the_lengths_of_vectors(trace):
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_residual_stream_shows_how_much_each_sublayer_adds(norm):
+    trace = tiny_translator(norm=norm).trace("She likes the school.", "我喜欢学校。", record=("*",))
     panel = block.stream(trace, "decoder")
-    assert panel.columns.texts[:4] == ("|x|", "|self 1|", "|LN|", "|cross 1|")
-    assert len(panel.columns) == 1 + 3 * 6
-    assert np.allclose(panel.values[:, 0], np.linalg.norm(trace["tgt.input"].value, axis=1), rtol=1e-5)
-    assert np.allclose(panel.values[:, -1], np.linalg.norm(trace["decoder.out"].value, axis=1), rtol=1e-5)
-
-
-def test_with_pre_norm_the_residual_stream_has_no_layer_norms():
-    pre = tiny_translator(norm="pre").trace("She likes the school.", "我喜欢学校。", record=("*",))
-    assert block.stream(pre, "encoder").columns.texts[:3] == ("|x|", "|self 1|", "|x + self|")
+    assert panel.columns.texts[:4] == ("self 1", "cross 1", "ffn 1", "self 2") and len(panel.columns) == 3 * 3
+    for column, part in ((0, "self"), (1, "cross"), (2, "ffn")):
+        squares = {each.name: (each.values**2).sum(axis=1) for each in block.added(trace, "decoder", 0, part)}
+        expected = np.sqrt(squares["out"] / squares["input"])
+        assert np.allclose(panel.values[:, column], expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -374,8 +377,8 @@ def test_every_layer_has_a_panel_of_cosines(trace):
 def test_layers_that_were_not_recorded_leave_the_others_their_numbers(trace):
     some = replace(trace, tensors={name: t for name, t in trace.tensors.items() if ".0." not in name})
     whole, part = (block.stream(each, "decoder") for each in (trace, some))
-    assert part.columns.texts == ("|x|", *whole.columns.texts[7:]) and part.columns.texts[1] == "|self 2|"
-    assert np.array_equal(part.values[:, 1:], whole.values[:, 7:])
+    assert part.columns.texts == whole.columns.texts[3:] and part.columns.texts[0] == "self 2"
+    assert np.array_equal(part.values, whole.values[:, 3:])
     assert [panel.title for panel in block.similarities(some, "decoder")] == ["input", "after layer 2", "after layer 3"]
     zeros, all_zeros = (block.silent_share(each, "decoder") for each in (some, trace))
     assert zeros.rows.texts == ("2", "3") and np.array_equal(zeros.values, all_zeros.values[1:])
@@ -408,9 +411,8 @@ def test_the_table_of_sublayers_has_effects_between_tokens_and_parameters(trace,
     for name in attention:
         assert parts[name].parameters == 4 * (16 * 16 + 16)
     assert parts["feed-forward"].parameters == 16 * 24 + 24 + 24 * 16 + 16
-    assert parts["layer norm"].parameters == n_norms * 2 * 16, "gamma and beta, which the course notes deny"
+    assert parts["layer norm"].parameters == n_norms * 2 * 16, "gamma and beta"
     assert parts["residual sum"].parameters == 0
-    assert [name for name, part in parts.items() if part.misprinted] == ["layer norm"]
 
 
 def test_only_learned_positions_have_parameters_and_an_end():
@@ -421,25 +423,20 @@ def test_only_learned_positions_have_parameters_and_an_end():
     assert not any(kind.parameters or kind.missing for kind in kinds.values())
 
 
-def test_curves_over_distance_equal_scores_computed_by_torch_and_transformers():
-    sizes = {"d_model": 16, "d_k": 8, "n_heads": 4, "max_len": 5}
-    table = torch.from_numpy(positions.encoding(9, 16).values)
-    similar = torch.nn.functional.cosine_similarity(table, table[:1]).numpy()
-    np.testing.assert_allclose(positions.decay(Sinusoidal(), 9, **sizes)[""], similar, atol=1e-12)
-
+def test_what_rotary_and_alibi_leave_of_a_score_equals_what_transformers_and_torch_compute():
     config = LlamaConfig(hidden_size=8, num_attention_heads=1)
     cos, sin = LlamaRotaryEmbedding(config)(torch.ones(1), torch.arange(9)[None])
+    assert np.allclose(positions.rotary(9, 8).values, cos[0, :, :4], atol=1e-6)
     turned, _ = apply_rotary_pos_emb(torch.ones(1, 1, 9, 8), torch.ones(1, 1, 9, 8), cos, sin)
     scores = (turned @ turned[:, :, :1].mT / 8).flatten().numpy()
-    np.testing.assert_allclose(positions.decay(Rotary(), 9, **sizes)[""], scores, atol=1e-6)
+    np.testing.assert_allclose(positions.rotary_scores(9, 8), scores, atol=1e-6)
 
-    factors = positions.decay(Alibi(), 9, **sizes)
-    assert list(factors) == [", h = 1", ", h = 4"] and factors[", h = 1"][1] == pytest.approx(
-        np.exp(-1 / 4)
-    )  # 2^(-8/4)
-    learned = positions.decay(Learned(), 9, **sizes)[""]
-    assert np.isfinite(learned).tolist() == [True] * 5 + [False] * 4 and learned[0] == pytest.approx(1)
-    assert positions.decay(NoPosition(), 9, **sizes)[""].tolist() == [1.0] * 9
+    panel = positions.alibi(9, 4)
+    for h, row in enumerate(panel.values, start=1):
+        scores = torch.zeros(9) - 2.0 ** (-8 * h / 4) * torch.arange(9)  # all of equal queries and keys, and the bias
+        weights = torch.softmax(scores, dim=0)
+        assert np.allclose(row, weights / weights[0], atol=1e-6)
+    assert panel.rows.texts[0] == "1: 0.25"
 
 
 def test_the_head_that_changes_most_is_found_after_the_silenced_one(trace, model):

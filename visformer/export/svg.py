@@ -276,32 +276,35 @@ def _stride(cell: float, numeric: bool, room: float) -> int:
 def _numbers(
     panel: Panel, steps: np.ndarray, colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]
 ) -> str:
-    parts = []
-    for (row, column), value in np.ndenumerate(np.asarray(panel.values, dtype=np.float64)):
-        words = spelled(float(value), panel.decimals, panel.scale)
+    parts, values = [], np.asarray(panel.values, dtype=np.float64)
+    has_gaps = bool(np.isnan(values).any())
+    for (row, column), value in np.ndenumerate(values):
+        words = spelled(float(value), panel.decimals, panel.scale, has_gaps=has_gaps)
         x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
         parts.append(text(words, x, y, size=_NUMBER, fill=ink_on(colours[steps[row, column]]), anchor="middle"))
     return "".join(parts)
 
 
-def spelled(value: float, decimals: int, scale: Scale = "signed") -> str:
+def spelled(value: float, decimals: int, scale: Scale = "signed", *, has_gaps: bool = False) -> str:
     """Format a number for a cell.
 
-    As on the pages, what would read .00 is not taken for 0: a weight is left out, and exactly 0, as under a mask, is
-    written as 0; of other numbers, which may be missing, it is ≈0, unless it is a rounding error.
+    As on the pages, what would read .00 is not taken for 0: it is left out; where an empty cell is a missing number
+    (``has_gaps``), it is ≈0, unless it is a rounding error. Exactly 0, as under a mask, is written as 0.
     """
     if np.isnan(value):
         return ""
     is_tiny = abs(value) < 0.5 * 10**-decimals
-    if scale == "weight" and is_tiny:
-        return "" if value > 0 else "0"
+    if is_tiny and scale == "weight":
+        return "" if value else "0"
     if abs(value) >= LARGE:
         return f"{value:.2e}"
     if decimals > FINE and value != 0:
         return f"{value:.1e}"
-    if is_tiny and abs(value) >= LEAST:
-        return "≈0"
-    words = f"{value:z.{decimals}f}"  # z: what rounds to 0 has no sign
+    if is_tiny and has_gaps:
+        return "0" if abs(value) < LEAST else "≈0"
+    if is_tiny:
+        return "" if value else "0"
+    words = f"{value:.{decimals}f}"
     return words.replace("0.", ".", 1) if words.lstrip("-").startswith("0.") else words
 
 

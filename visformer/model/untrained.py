@@ -15,7 +15,9 @@ from visformer.model.positions import PAPERS, POSITIONS, PositionName
 EXAMPLE = "untrained-128x4-enc2-dec2-ff512"
 """An example of a name, for messages."""
 
-_ANY = "untrained"  # with the default sizes
+UNTRAINED = "untrained"
+"""The name of one with the default sizes."""
+
 _PREFIX = "untrained-"
 _NUMBER = r"(0|[1-9]\d{0,8})"
 _OTHERS = [name for name in POSITIONS if name != PAPERS]
@@ -57,7 +59,7 @@ class Untrained:
         Raises:
             ConfigError: the name does not have this form, or no such Transformer is possible.
         """
-        if name == _ANY:
+        if name == UNTRAINED:
             return cls()
         match = _NAME.fullmatch(name)
         if match is None:
@@ -103,4 +105,4 @@ class Untrained:
 
 def is_untrained_name(name: str | None) -> bool:
     """Whether this is meant as the name of an untrained Transformer, well-formed or not."""
-    return name is not None and (name == _ANY or name.startswith(_PREFIX))
+    return name is not None and (name == UNTRAINED or name.startswith(_PREFIX))

@@ -67,27 +67,34 @@ def note_overflow(panel: Panel, gettext: Gettext = str) -> Panel:
 
 
 def stream(trace: Trace, stack: Stack) -> Panel:
-    """Draw the lengths of each token's vectors along the residual stream.
+    """Draw how much each sublayer adds to each token: the length of its output, relative to what it is added to.
 
-    Columns: |x| of the first layer's input, then for each sublayer the length of its output and of the stream after
-    it: LayerNorm's output with post-norm, the sum with pre-norm. Tensors that a model does not expose are left out.
+    Sublayers whose output a model does not expose are left out.
     """
-    names, texts = [f"{first(trace, stack)}.resid_pre"], ["|x|"]
-    for layer in layers(trace, stack):
-        for part in _SUBLAYERS[stack]:
-            after = "|LN|" if is_normed(trace, f"{stack}.{layer}", part) else f"|x + {part}|"
-            steps = {f"{stack}.{layer}.{_OUT[part]}": f"|{part} {layer + 1}|", f"{stack}.{layer}.{_AFTER[part]}": after}
-            names += [name for name in steps if name in trace]
-            texts += [text for name, text in steps.items() if name in trace]
-    lengths = np.stack([np.linalg.norm(trace[name].value, axis=-1) for name in names], axis=1)
+    recorded = [(layer, part) for layer in layers(trace, stack) for part in _SUBLAYERS[stack]]
+    outs = {(layer, part): f"{stack}.{layer}.{_OUT[part]}" for layer, part in recorded}
+    shown = {place: name for place, name in outs.items() if name in trace} or outs  # without any, the first says why
+    shares = [
+        np.linalg.norm(trace[name].value, axis=-1)
+        / np.linalg.norm(trace[_comes_in(trace, f"{stack}.{layer}", part)].value, axis=-1)
+        for (layer, part), name in shown.items()
+    ]  # (token,) each
+    values = np.stack(shares, axis=1)
     return Panel(
         name="embed",
-        title=N_("length of each token's vector"),
-        values=lengths,
+        title=N_("length of what a sublayer adds, relative to what it is added to"),
+        values=values,
         rows=tokens_of(trace, _SIDE[stack]),
-        columns=Labels(tuple(texts)),
-        limit=telling_limit(lengths, share=0.95),
+        columns=Labels(tuple(f"{part} {layer + 1}" for layer, part in shown)),
+        scale="unsigned",
+        limit=telling_limit(values, share=0.95),
+        digits=1,
     )
+
+
+def _comes_in(trace: Trace, path: str, part: str) -> str:
+    """Return the residual stream that a sublayer adds to; in a parallel block, all share one."""
+    return next((name for before in _BEFORE[part] if (name := f"{path}.{before}") in trace), f"{path}.resid_pre")
 
 
 def is_normed(trace: Trace, path: str, part: str) -> bool:
@@ -103,9 +110,7 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     left out; the "=" becomes "→" if the model normalises or scales what it adds.
     """
     path = f"{stack}.{layer}"
-    sums = (f"{path}.{before}" for before in _BEFORE[part])
-    came = next((name for name in sums if name in trace), f"{path}.resid_pre")  # a parallel block: all share one input
-    by = traced(trace, came, title="x", name="input")
+    by = traced(trace, _comes_in(trace, path, part), title="x", name="input")
     out = traced(trace, f"{path}.{_OUT[part]}", title=N_("what the sublayer adds"), name="out", before="+")
     panels, total = [by, out], f"{path}.{_SUM[part]}"
     if total in trace:
@@ -123,10 +128,15 @@ def added(trace: Trace, stack: Stack, layer: int, part: str) -> list[Panel]:
     return [replace(panel, rows=by.rows, columns=panels[0].columns) for panel in panels]
 
 
-def inside(trace: Trace, stack: Stack, layer: int, token: int) -> list[list[Panel]]:
-    """Draw what the feed-forward network does to one token: its units before and after ReLU, and what they add."""
+def inside(trace: Trace, stack: Stack, layer: int, token: int, gettext: Gettext = str) -> list[list[Panel]]:
+    """Draw what the feed-forward network does to one token: its units after the activation, and what they add."""
     network = _Network.of(trace, stack, layer, token)
-    return [network.units, network.sums]
+    _unit, _value, d_ff, zeros = network.strong
+    after = network.after
+    if network.before is not None:
+        title = gettext(N_("ReLU leaves {n} of {d_ff} units above 0")).format(n=d_ff - zeros, d_ff=d_ff)
+        after = replace(after, title=title)
+    return [[network.x, after], network.sums]
 
 
 _STRONGEST = 8
@@ -213,11 +223,6 @@ class _Network:
         )
 
     @property
-    def units(self) -> list[Panel]:
-        """x, and all units before and after the activation."""
-        return [panel for panel in (self.x, self.before, self.after) if panel is not None]
-
-    @property
     def sums(self) -> list[Panel]:
         """The strongest units, what they and all others add, and the sum."""
         return [panel for panel in (self.strongest, self.shares, self.others, self.out) if panel is not None]
@@ -229,7 +234,7 @@ def _grid(name: str, title: str, units: Rows) -> Panel:
     filled = np.full(n_rows * _WIDE, np.nan)
     filled[: units.size] = units
     rows = Labels(tuple(str(i * _WIDE) for i in range(n_rows)), N_("unit"))
-    values, columns = filled.reshape(n_rows, _WIDE), numbered(_WIDE, "+")
+    values, columns = filled.reshape(n_rows, _WIDE), numbered(_WIDE)
     return Panel(name=name, title=title, values=values, rows=rows, columns=columns, note=f"({units.size},)", before="→")
 
 
@@ -329,28 +334,16 @@ class BlockPart:
         moved: the largest change in any dimension of any other token's output when 1 is added to all dimensions of one
             input token; rounding errors count as 0.
         parameters: number of trained parameters in one layer.
-        printed: whether course notes say that it has parameters.
     """
 
     name: Message
     moved: float
     parameters: int
-    printed: bool
 
     @property
     def talks(self) -> bool:
         """Whether changing one token's input changes another token's output."""
         return self.moved > 0
-
-    @property
-    def trained(self) -> bool:
-        """Whether it has parameters."""
-        return self.parameters > 0
-
-    @property
-    def misprinted(self) -> bool:
-        """Whether course notes are wrong about this."""
-        return self.printed != self.trained
 
 
 def who_talks(trace: Trace, stack: Stack) -> list[BlockPart]:
@@ -373,17 +366,17 @@ def who_talks(trace: Trace, stack: Stack) -> list[BlockPart]:
     def norm(rows: Rows) -> Rows:
         return formulas.layer_norm(rows, gain=w["norm_self.gamma"], bias=w["norm_self.beta"])
 
-    # name, function, its input, prefix of its weights' names, whether the notes say that it has any
-    parts: tuple[tuple[Message, Callable[[Rows], Rows], Rows, str, bool], ...] = (
-        (N_("self-attention"), lambda rows: attend("self_attn", rows, rows, causal), x, "self_attn.", True),
-        (N_("cross-attention"), lambda rows: attend("cross_attn", x, rows), memory, "cross_attn.", True),
-        (N_("feed-forward"), feed_forward, x, "ffn.", True),
-        (N_("layer norm"), norm, x, "norm_", False),
-        (N_("residual sum"), lambda rows: rows + x, x, "-", False),
+    # name, function, its input, prefix of its weights' names
+    parts: tuple[tuple[Message, Callable[[Rows], Rows], Rows, str], ...] = (
+        (N_("self-attention"), lambda rows: attend("self_attn", rows, rows, causal), x, "self_attn."),
+        (N_("cross-attention"), lambda rows: attend("cross_attn", x, rows), memory, "cross_attn."),
+        (N_("feed-forward"), feed_forward, x, "ffn."),
+        (N_("layer norm"), norm, x, "norm_"),
+        (N_("residual sum"), lambda rows: rows + x, x, "-"),
     )
     return [
-        BlockPart(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)), printed)
-        for name, part, read, prefix, printed in parts
+        BlockPart(name, _moves_others(part, read), sum(v.size for n, v in w.items() if n.startswith(prefix)))
+        for name, part, read, prefix in parts
         if crosses or prefix != "cross_attn."
     ]
 
@@ -417,7 +410,7 @@ PART = Choice(
 )
 STREAM = Picture(
     name="stream", view="stream", title=N_("Residual stream"), needs=RECORD, options=(STACK,),
-    look_for=N_("The length of each vector. Lengths do not add up: vectors point apart, and LN normalises their sum."),
+    look_for=N_("How much each sublayer changes each word: at 1, it adds a vector as long as the one it is added to."),
     draw=lambda setting: [note_overflow(stream(setting.trace, setting.part), setting.gettext)],
 )
 SUBLAYER = Picture(
@@ -432,7 +425,7 @@ FEED_FORWARD = Picture(
 INSIDE = Picture(
     name="feed-forward-inside", view="inside", title=N_("Feed-forward"), needs=RECORD, options=(STACK, AT, TOKEN),
     look_for=N_("One token in the feed-forward network: which units does ReLU leave, and what do they add?"),
-    draw=lambda setting: inside(setting.trace, setting.part, setting["layer"], setting["token"]),
+    draw=lambda setting: inside(setting.trace, setting.part, setting["layer"], setting["token"], setting.gettext),
 )
 ZEROS = Picture(
     name="zeros", view="zeros", title=N_("Share of zeros"), needs=RECORD, options=(STACK,),

@@ -10,6 +10,7 @@ import numpy as np
 from visformer.adapters.checkpoints import GPT
 from visformer.analysis.comparing import head_differences
 from visformer.errors import N_, TraceError, VisformerError
+from visformer.model.untrained import UNTRAINED
 from visformer.panel import Panel
 from visformer.pictures.attention import moments_of
 from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
@@ -123,9 +124,7 @@ def describe_carried(setting: Setting) -> str:
 _LEAST = 0.05
 """The least end of the scale of distances: rounding errors are no difference."""
 _DISTANCE = N_("Mean total variation distance of aligned rows: 0 if equal, 1 if they read nothing in common.")
-_SILENCED = N_(
-    "No edit yet, so B is without the heads of the first layer: that layer reads as before, later ones do not."
-)
+_SILENCED = N_("No edit yet: here is an example. The heads left out read as before, those that follow do not.")
 _STEPS = N_("A: step {a} of the training, B: step {b}; both read the same text.")
 
 
@@ -187,15 +186,17 @@ def _edited(setting: Setting) -> Sides:
     from visformer.edits import Silence
 
     edits, said = (*setting.source.edits, *carried_edits(setting)), describe_carried(setting)
-    if not edits:
-        first = next(iter(setting.patterns.layers(setting.part, setting.kind)))
-        if reason := setting.patterns.lacks(f"{setting.part}.{first}.{setting.kind}.heads"):
+    title = setting.gettext(N_("with the edits"))
+    if not edits:  # of the first attention, which all others of its part come after
+        layers = setting.patterns.layers(setting.part, "self_attn")
+        first = next(iter(layers))
+        where = f"{setting.part}.{first}.self_attn"
+        if reason := setting.patterns.lacks(f"{where}.heads"):
             raise TraceError(N_("What this model computes can be viewed but not changed: {reason}."), reason=reason)
-        every = tuple(range(shape_of(setting.patterns.layers(setting.part, setting.kind))[1]))
-        edits, said = (Silence(f"{setting.part}.{first}.{setting.kind}", head=every),), setting.gettext(_SILENCED)
+        edits, said = (Silence(where, head=tuple(range(shape_of(layers)[1]))),), setting.gettext(_SILENCED)
+        title = setting.gettext(N_("without the self-attention of layer {layer}")).format(layer=first + 1)
     second = setting.source.read(_source(setting), forced(setting.patterns), edits=edits)
-    titles = (setting.gettext(N_("the model as it is")), setting.gettext(N_("with the edits")))
-    return Sides(setting.patterns, second, titles, note=said)
+    return Sides(setting.patterns, second, (setting.gettext(N_("the model as it is")), title), note=said)
 
 
 def _models(setting: Setting) -> Sides:
@@ -223,10 +224,11 @@ def _changes_with(text: Callable[[Setting], str]) -> Callable[[Setting], int]:
 
 
 def _others(setting: Setting) -> tuple[str, ...]:
-    """The other models; of a model of which there is a second seed, that one first."""
+    """The other models, first one of the same kind: of a translator that with random weights, else another seed."""
     own = str(setting.patterns.meta.get("model"))
-    others = [name for name in setting.source.models if name != own]
-    return tuple(sorted(others, key=lambda name: not name.startswith(GPT)))
+    others = [name for name in (*setting.source.models, UNTRAINED) if name != own]
+    translates = "decoder.cross_attn" in setting.source.stacks
+    return tuple(sorted(others, key=lambda name: name != UNTRAINED if translates else not name.startswith(GPT)))
 
 
 def _drawn(sides: Callable[[Setting], Sides]) -> Callable[[Setting], list[Panel]]:

@@ -68,7 +68,7 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
     title: str = _EXACT
     if effects.method == "gradient":
         title = setting.gettext(_ESTIMATED).format(n=weight_effects.EXACT_TOKENS)
-    values = np.where(abs(effects.values) < _ROUNDING, 0.0, effects.values)
+    values = effects.values
     effect = replace(
         pattern,
         name="effect",
@@ -378,7 +378,8 @@ def measure_patches(
         raise VisformerError(NO_PAIRS)
     pair = patching.patching_pair(model, source, corrupt, to=to) if corrupt.strip() else pairs_of_model[bundled]
     how: dict[str, Any] = {"answers": pair.answers, "prefix": pair.prefix, "to": to, "progress": report}
-    tokens = patching.patching(model, pair.clean, pair.corrupt, by="layer-token", stack=stack.split(".")[0], **how)
+    read = "encoder" if stack.endswith("cross_attn") else stack.split(".")[0]  # the stream that this attention reads
+    tokens = patching.patching(model, pair.clean, pair.corrupt, by="layer-token", stack=read, **how)
     return PatchMaps(pair, tokens, patching.patching(model, pair.clean, pair.corrupt, by="head", stack=stack, **how))
 
 
@@ -389,19 +390,21 @@ def patch_maps(setting: Setting) -> PatchMaps:
     return measured
 
 
-_SHARE_ROUNDING = 1e-4
-"""Shares below this are rounding errors of log-probabilities in float32."""
+_STREAMS = {
+    "encoder": N_("encoder vector that enters a layer"),
+    "decoder": N_("decoder vector that enters a layer"),
+}
 
 
 def draw_patched(setting: Setting) -> list[Panel]:
     """Draw the share that comes back, on one scale: layer by token, and layer by head."""
     of = patch_maps(setting)
-    tokens, by_head = (np.where(abs(each.share) < _SHARE_ROUNDING, 0.0, each.share) for each in (of.tokens, of.heads))
+    tokens, by_head = of.tokens.share, of.heads.share
     columns = tuple(a if a == b else f"{a} / {b}" for a, b in zip(*of.tokens.tokens, strict=True))
     layers = numbered(len(tokens), N_("layer"), first=1)
     stream = Panel(
         name="embed",
-        title=N_("residual stream that enters a layer"),
+        title=_STREAMS[of.tokens.stack],
         values=tokens,
         rows=layers,
         columns=Labels(columns, N_("token, clean / corrupt"), places=True),
@@ -447,8 +450,8 @@ def patched_value(setting: Setting, panel: str, row: int, column: int) -> Patche
 
 
 _DIFFERENCE = N_(
-    "log p({a}) − log p({b}) is {clean} nats in the clean run, “{clean_text}”, and {corrupt} in the corrupt one, "
-    "“{corrupt_text}”. 0: as in the corrupt run; 1: as in the clean one."
+    "Clean run: “{clean_text}”, where {a} is ahead of {b} by {clean} nats. Corrupt run: “{corrupt_text}”, {corrupt} "
+    "nats. 0: as in the corrupt run; 1: as in the clean one."
 )
 
 
@@ -519,7 +522,7 @@ def draw_lens(setting: Setting) -> Any:
         [[visible(token) for token in row] for row in of.tokens],
         of.scores,
         layer=_(N_("layer {layer}")),
-        title=_(N_("logit lens: the top token after each layer, with its score")),
+        title=_(N_("logit lens: the top token after each layer")),
         down=_(PREDICTING),
         theme=setting.source.theme,
     )
@@ -639,7 +642,7 @@ PATCHING = Picture(
 )
 LENS = Picture(
     name="lens", view="lens", title=N_("Lens and parts"), needs=("*.pattern",), in_handouts=False,
-    look_for=N_("The top token after each layer. Intermediate scores, not probabilities. Coloured: as after the last."),
+    look_for=N_("The token that each layer would predict, were it the last. Coloured: as after the last one."),
     draw=draw_lens,
 )
 PARTS = Picture(

@@ -332,32 +332,50 @@ def stages(trace: Trace, place: Place, gettext: Gettext = str) -> list[Stage]:
 
 
 def joined(trace: Trace, place: Place) -> list[Panel]:
-    """Draw the outputs of all heads for one query, one head per row, and beside them their projection by W_O."""
-    heads = trace[f"{place.path}.heads"].value[:, place.query]  # (head, d_k)
-    out = trace[f"{place.path}.out"].value[place.query]  # (d_model,)
+    """Draw the outputs of all heads for one query, how much each adds, and the output, their projection by W_O.
+
+    What a head adds are its d_k rows of W_O; it is left out if the model's weights are not known.
+    """
+    heads, out = trace[f"{place.path}.heads"].value[:, place.query], trace[f"{place.path}.out"].value[place.query]
     n_heads, d_k = heads.shape
-    width = numbered(d_k, N_("dimension (d_k)"))
-    rows = n_heads if out.size % n_heads == 0 else 1  # wrapped into rows for legibility only
-    bias = f"{place.path}.b_o" in trace.params
-    return [
+    rows = numbered(n_heads, N_("head"), first=1)
+    panels = [
         Panel(
             name="heads",
             title=N_("all heads, to be concatenated"),
             values=heads,
-            rows=numbered(n_heads, N_("head"), first=1),
-            columns=width,
+            rows=rows,
+            columns=numbered(d_k, N_("dimension (d_k)")),
             note=f"({n_heads}, {d_k}) → ({n_heads * d_k},)",
-        ),
+        )
+    ]
+    if (weight := trace.params.get(f"{place.path}.w_o")) is not None:
+        shares = np.einsum("hk,hkd->hd", heads, weight.value.reshape(n_heads, d_k, -1))  # (head, d_model)
+        panels.append(
+            Panel(
+                name="share",
+                symbol="heads",
+                title=N_("length of what each head adds"),
+                values=np.linalg.norm(shares, axis=-1)[:, None],
+                rows=rows,
+                columns=Labels(("",)),
+                scale="unsigned",
+                before="→",
+            )
+        )
+    bias = f"{place.path}.b_o" in trace.params
+    panels.append(
         Panel(
             name="out",
             title=N_("output = all heads · W_O + b") if bias else N_("output: what W_O makes of all heads"),
-            values=out.reshape(rows, -1),
-            rows=Labels(tuple(str(i * out.size // rows) for i in range(rows)), N_("dimension (d_model)")),
-            columns=numbered(out.size // rows),
+            values=out[None],
+            rows=Labels(("",)),
+            columns=numbered(out.size, N_("dimension (d_model)")),
             note=f"({out.size},)",
             before="→",
-        ),
-    ]
+        )
+    )
+    return panels
 
 
 def shapes(trace: Trace, place: Place) -> str:

@@ -184,10 +184,9 @@ def drawn(setting: Setting) -> WholeModel:
 
 def heading(trace: Trace) -> Message:
     """Say what a model does with a text."""
-    if "to" in trace.meta and len(trace.tokens) > 1:
-        return N_("How a Transformer translates a sentence")
     if {"src", "tgt"} <= trace.tokens.keys():
-        return N_("How a Transformer turns one text into another")
+        translates = N_("How a Transformer translates a sentence")
+        return translates if trace.meta.get("to") else N_("How a Transformer turns one text into another")
     return N_("How a Transformer continues a text") if "tgt" in trace.tokens else N_("How a Transformer reads a text")
 
 

@@ -33,31 +33,32 @@ _READS, _READ = N_("reads (query)"), N_("is read (key)")
 
 
 def batch(traces: Sequence[Trace], *, hidden_is_one: bool = False) -> list[Panel]:
-    """Draw the masks of a small batch: padding, and for its last sentence causal, combined and cross mask.
+    """Draw the masks of the last sentence of a small batch, which has padding if another one is longer.
 
-    For a decoder-only model, the padding is that of the target; for an encoder-only model, the last mask is the
-    encoder's. ``hidden_is_one``: use the notation 1 = hidden instead of 1 = may attend.
+    Of a decoder: the causal mask, times that of the padding, is its own; beside it the cross mask, if it has one. Of an
+    encoder-only model: its mask. ``hidden_is_one``: use the notation 1 = hidden instead of 1 = may attend.
     """
-    src, tgt = (_padded([t.tokens[side] for t in traces if side in t.tokens]) for side in ("src", "tgt"))
-    first = src or tgt
-    reads = _real(first)  # (sentence, token)
-    sentences = Labels(tuple(f"{i + 1}: {row[0]} …" for i, row in enumerate(first)), N_("sentence"))
-    rows = _tokens((tgt or src)[-1], _READS)
-    blank = Labels(tuple(str(i + 1) for i in range(len(first[-1]))), _READ)
-    panels = [_mask("padding", N_("padding mask of the batch"), reads, sentences, blank)]
-    if tgt:
-        causal = formulas.causal_mask(len(tgt[-1]))
-        columns = replace(rows, title=_READ)
-        both = causal & _real(tgt)[-1][None, :]
-        panels.append(_mask("causal", N_("causal mask"), causal, rows, columns))
-        panels.append(_mask("combined", N_("causal and padding"), both, rows, columns))
-    if src:
-        columns = _tokens(src[-1], _READ)
-        read = np.broadcast_to(reads[-1][None, :], (len(rows), len(columns)))
-        title = N_("cross mask") if tgt else N_("mask of the encoder")
-        panels.append(_mask("cross", title, read, rows, columns))
-    panels[1:] = [replace(panel, note=N_("last sentence")) for panel in panels[1:]]
-    return [replace(panel, values=1 - panel.values) for panel in panels] if hidden_is_one else panels
+    panels = []
+    texts = {side: _padded([t.tokens[side] for t in traces if side in t.tokens])[-1:] for side in ("src", "tgt")}
+    (rows,) = texts["tgt"] or texts["src"]
+    reads = _tokens(rows, _READS)
+
+    def shown(name: str, title: str, mask: NDArray[np.bool_], columns: Sequence[str], sign: str = "") -> Panel:
+        values = ~mask if hidden_is_one else mask
+        return replace(_mask(name, title, values, reads, _tokens(columns, _READ)), before=sign)
+
+    for written in texts["tgt"]:
+        causal, real = formulas.causal_mask(len(written)), np.broadcast_to(_real(written), (len(rows), len(written)))
+        sign = "∨" if hidden_is_one else "×"
+        panels += [
+            shown("causal", N_("causal mask"), causal, written),
+            shown("padding", N_("padding mask"), real, written, sign),
+            shown("combined", N_("causal and padding"), causal & real, written, "="),
+        ]
+    for read in texts["src"]:
+        title = N_("cross mask") if texts["tgt"] else N_("mask of the encoder")
+        panels.append(shown("cross", title, np.broadcast_to(_real(read), (len(rows), len(read))), read))
+    return panels
 
 
 def revealed(tokens: Sequence[str], step: int, *, causal: bool = True) -> Panel:
@@ -170,8 +171,8 @@ def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[*row, *[PAD] * (longest - len(row))] for row in rows]
 
 
-def _real(rows: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    return np.array([[token != PAD for token in row] for row in rows])  # (sentence, token)
+def _real(row: Sequence[str]) -> NDArray[np.bool_]:
+    return np.array([token != PAD for token in row])  # (token,)
 
 
 def _tokens(row: Sequence[str], title: str) -> Labels:
@@ -214,7 +215,7 @@ STEP = PlaceOption(
 )
 BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
-    look_for=N_("Two sentences, yours and “Thanks.”: padding fills the shorter and is masked. Which rows lose most?"),
+    look_for=N_("The masks of “Thanks.” in a batch with your sentence: it is filled up to the same length with <pad>."),
     needs=("*.pattern",), options=(NOTATION,),
     draw=lambda setting: batch([setting.trace, setting.source.read(SHORT)], hidden_is_one=bool(setting["hidden"])),
 )
@@ -244,6 +245,6 @@ EDIT = View(
 PAGE = Page(
     name="masks", section="see", order=50, title=N_("Masks"),
     about=N_("Which words may read which: padding, no looking ahead, and a mask of your own."),
-    views=(BATCH, SCORES, STEPS, EDIT), where="masks",
+    views=(STEPS, SCORES, BATCH, EDIT), where="masks",
 )
 # fmt: on

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visformer import formulas
-from visformer.errors import N_, Message
+from visformer.errors import N_
 from visformer.formulas import Floats
 from visformer.model.positions import POSITIONS, Alibi, Position, Rotary
 from visformer.panel import Labels, Panel, numbered, telling_limit, traced
 from visformer.pictures.registry.options import Number, PlaceOption, Several
-from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace import Trace
@@ -99,46 +99,34 @@ def learned(n: int, d_model: int, *, max_len: int, seed: int = 0) -> Panel:
     return _by_position("embed", N_("learned (untrained)"), table, _DIMENSION, limit=3.0, note=note)
 
 
-def rotary_angles(n: int, d_k: int, base: float = 10000.0) -> Panel:
-    """Draw the angles by which queries and keys are rotated: a row for each position, a column for each pair."""
-    return _by_position("scores", N_("angle in radians"), Rotary(base).angles(n, d_k), _PAIR)
+def rotary(n: int, d_k: int, base: float = 10000.0) -> Panel:
+    """Draw the cosine of the angle by which queries and keys are rotated: a row for each position, a column for a pair.
 
-
-def alibi(n: int, n_heads: int) -> list[Panel]:
-    """Draw the bias that is added to the scores of each head, on one colour scale."""
-    bias = Alibi().bias(n_heads, n)
-    places = numbered(n, _POSITION)
-    return [
-        Panel(
-            name="mask",
-            title=Message(f"h = {head + 1}: −{slope:.4g} · |i − j|"),
-            values=bias[head],
-            rows=places,
-            columns=replace(places, title=N_("key")),
-            limit=max(n - 1, 1) / 2,
-        )
-        for head, slope in enumerate(formulas.alibi_slopes(n_heads))
-    ]
-
-
-def decay(position: Position, n: int, *, d_model: int, d_k: int, n_heads: int, max_len: int) -> dict[str, Floats]:
-    """Return by curve name how an encoding's effect decays with distance, relative to distance 0: (distance,).
-
-    For an added encoding: the cosine of two positions. For a rotation: the score of two equal vectors. For a bias: the
-    factor of the weight, for the first and the last head. NaN for positions beyond a learned table.
+    The angles themselves grow without end, and all but the first pairs would look the same.
     """
-    if position.rows(max_len) is not None:
-        added: Floats | None = learned(n, d_model, max_len=max_len).values
-    else:
-        added = position.added(n, d_model)
-    if added is not None:
-        unit = added / np.maximum(np.linalg.norm(added, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return {"": unit @ unit[0]}
-    if (angles := position.angles(n, d_k)) is not None:
-        return {"": np.cos(angles).mean(axis=1)}
-    if (bias := position.bias(n_heads, 2)) is not None:  # grows with the distance: all of (head, n, n) is not needed
-        return {f", h = {head + 1}": np.exp(bias[head, 0, 1] * np.arange(n)) for head in sorted({0, n_heads - 1})}
-    return {"": np.ones(n)}
+    return _by_position(
+        "scores", N_("cosine of the angle of each pair"), np.cos(Rotary(base).angles(n, d_k)), _PAIR, limit=1.0
+    )
+
+
+def rotary_scores(n: int, d_k: int, base: float = 10000.0) -> Floats:
+    """Return the score of two equal vectors at each distance, relative to distance 0: (distance,)."""
+    scores: Floats = np.cos(Rotary(base).angles(n, d_k)).mean(axis=1)
+    return scores
+
+
+def alibi(n: int, n_heads: int) -> Panel:
+    """Draw the factor that the bias leaves of a weight: a row for each head and slope, a column for a distance."""
+    slopes = (f"{head}: {slope:.4g}" for head, slope in enumerate(formulas.alibi_slopes(n_heads), start=1))
+    return Panel(
+        name="pattern",
+        title=N_("what is left of a weight"),
+        values=np.exp(Alibi().bias(n_heads, n)[:, 0]),  # of the first query, whose keys are at the distances 0 to n - 1
+        rows=Labels(tuple(slopes), N_("head: slope")),
+        columns=numbered(n, N_("distance of the two positions")),
+        scale="unsigned",
+        limit=1.0,
+    )
 
 
 class Kind(NamedTuple):
@@ -183,29 +171,14 @@ def _turn(setting: Setting) -> dict[str, Any]:
     return {"pair": setting["i"], "d_model": setting["d_model"], "base": setting["base"]}
 
 
-def _over_distance(setting: Setting, curves: dict[str, Floats], title: str, mark: int | None = None) -> Any:
+def _rotary_scores(setting: Setting) -> Any:
     from visformer.pictures.charts.positions import curves_over
 
-    axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("relative to distance 0"))
-    title = setting.gettext(title).format(**setting)
-    distances = np.arange(setting["positions"])
-    return curves_over(curves, distances, axes=axes, title=title, mark=mark, theme=setting.source.theme)
-
-
-def _rotary_score(setting: Setting) -> Any:
-    sizes = {"d_model": 1, "d_k": setting["d_k"], "n_heads": 1, "max_len": 1}
-    curves = decay(Rotary(setting["base"]), setting["positions"], **sizes)
-    return _over_distance(setting, {"q · k": curves[""]}, N_("score of two equal vectors, d_k {d_k}"))
-
-
-def _all_left(setting: Setting) -> Any:
-    n, sizes = setting["positions"], {name: setting[name] for name in ("d_model", "d_k", "n_heads", "max_len")}
-    curves = {
-        setting.gettext(kind.position.label) + name: curve
-        for kind in kinds(n, setting["d_model"], max_len=setting["max_len"], base=setting["base"]).values()
-        for name, curve in decay(kind.position, n, **sizes).items()
-    }
-    return _over_distance(setting, curves, N_("how far each encoding reaches"), mark=setting["max_len"])
+    n, d_k, base = setting["positions"], setting["d_k"], setting["base"]
+    axes = setting.gettext(N_("distance of the two positions")), setting.gettext(N_("score, 1 at distance 0"))
+    title = setting.gettext(N_("score of two equal vectors, d_k {d_k}")).format(d_k=d_k)
+    curves = {"q · k": rotary_scores(n, d_k, base)}
+    return curves_over(curves, np.arange(n), axes=axes, title=title, theme=setting.source.theme)
 
 
 def _circle(setting: Setting) -> Any:
@@ -303,27 +276,27 @@ D_K = Number(
     name="d_k", label="d_k", help="Width of one head.", default=64, least=2, most=256, valid=1, step=2,
 )
 HEADS = Number(
-    name="n_heads", link="heads", label=N_("Heads: n_heads"), help="How many.", default=4, least=1, most=16, valid=1,
+    name="n_heads", link="heads", label=N_("Heads: n_heads"), help="How many.", default=8, least=1, most=16, valid=1,
 )
-FEW = replace(N, most=64, per=lambda setting: 64)
+FEW = replace(N, default=32, most=64, per=lambda setting: 64)
 ROTARY = Picture(
     name="position-rotary", view="rotary", title=N_("Rotary"), formula=True, in_handouts=False,
-    look_for=N_("Queries and keys are rotated, pair by pair. The score depends only on their distance."),
-    options=(N, D_K, BASE), draw=lambda setting: [rotary_angles(setting["positions"], setting["d_k"], setting["base"])],
+    look_for=N_("Each position turns the pairs of a vector, the first fast. Only the distance matters to a score."),
+    options=(N, D_K, BASE), draw=lambda setting: [rotary(setting["positions"], setting["d_k"], setting["base"])],
 )
 ROTARY_SCORE = Picture(
     name="position-rotary-score", view="rotary", formula=True, in_handouts=False, options=ROTARY.options,
-    draw=_rotary_score,
+    draw=_rotary_scores,
 )
 ALIBI = Picture(
     name="position-alibi", view="alibi", title=N_("ALiBi"), formula=True, in_handouts=False,
     look_for=N_("Each head subtracts its slope times the distance from its scores. Which heads still see far?"),
-    options=(FEW, HEADS), draw=lambda setting: alibi(setting["positions"], setting["n_heads"]),
+    options=(FEW, HEADS), draw=lambda setting: [alibi(setting["positions"], setting["n_heads"])],
 )
-KINDS = Picture(
-    name="position-kinds", view="kinds", title=N_("Side by side"), formula=True, in_handouts=False,
-    look_for=N_("How much is left at a distance, for each kind? The line is the longest length seen in training."),
-    options=(*_SIZES, MAX_LEN, D_K, HEADS), draw=_all_left,
+KINDS = View(
+    view="kinds", title=N_("Side by side"),
+    look_for=N_("Where each encoding enters, what it has to learn, and what it does beyond the trained length."),
+    options=(N, D_MODEL, MAX_LEN),
 )
 OWN = Picture(
     name="position-model", view="model", title=N_("This model's"), in_handouts=False,

@@ -24,7 +24,7 @@ _TEXT = {
     "speed_n": N_("{n} steps a second"),
     "time": N_("The moment that is shown"),
     "at": N_("Step {step} of {steps}"),
-    "waiting": N_("Waiting for its turn …"),
+    "waiting": N_("It begins in a moment: what trains is being started, or others come first."),
     "empty": N_("Nothing is trained yet. It takes seconds, and everything that happens is drawn here."),
     "follows": N_("The presenter starts it."),
     "loss": N_("Loss, nats a token"),

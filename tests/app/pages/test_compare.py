@@ -113,13 +113,14 @@ def test_what_a_link_cannot_mean_is_reported(new_app, name, value, view):
 
 
 def test_two_models_share_an_attention_whatever_was_selected(new_app, shown, sides):
-    app = new_app(page=PAGE, compare_view="models")
+    app = new_app(page=PAGE, compare_view="models", compare_other_model="mini-gpt")
     assert [*sides(app).maps] == ["decoder.self_attn"]
     assert [panel.name for panel in shown(app)] == ["overview", "pattern_a", "pattern_b", "difference"]
 
 
 def test_an_attention_that_the_other_model_lacks_comes_back_on_other_pages(new_app):
-    app = new_app(page=PAGE, compare_view="models", stack="cross", layer="2", head="3")
+    link = {"compare_other_model": "mini-gpt", "stack": "cross", "layer": "2", "head": "3"}
+    app = new_app(page=PAGE, compare_view="models", **link)
     assert address_of(app)["stack"] == "cross"
     open_page(app, "understand/head")
     place = {name: address_of(app).get(name) for name in ("stack", "layer", "head")}

@@ -182,18 +182,19 @@ def test_a_run_moves_into_the_room_of_its_presenter(started):
     assert started.last("me") is None
 
 
-def test_a_run_whose_visitor_has_left_belongs_to_who_opens_the_same(started):
+def test_a_run_whose_visitor_has_left_belongs_to_the_browser_that_knows_its_name(started):
     """After a reload the visitor is a new session; a room outlives the session of its presenter."""
-    sort, there = [Recipe("sort")], {"me"}
-    run = started.start("me", sort, session="me", speed=20)
+    there = {"me"}
+    run = started.start("me", [Recipe("sort")], session="me", speed=20)
     takes = partial(started.adopt, session="you", is_there=lambda name: name in there)
-    takes("you", sort)
+    takes("you", run.name)
     assert started.last("you") is None, "its visitor is there"
     there.clear()
-    takes("you", [Recipe("copy")])
-    assert started.last("you") is None, "it trains something else"
-    takes("you", sort)
+    for name in ("", "me", run.name[:-1]):
+        takes("you", name)
+        assert started.last("you") is None, "somebody else's browser does not know its name"
+    takes("you", run.name)
     assert started.last("you") is run and run.session == "you"
     started.share("you", "room")
-    takes("other", sort)
+    takes("other", run.name)
     assert started.last("other") is None, "it is the room's"

@@ -68,6 +68,11 @@ def test_small_probabilities_are_written_for_people():
     """At most three decimals, and never with an exponent."""
     figure = vf.figures.candidate_bars([candidate("a", 0, 0.99996, 1.0), candidate("b", 1, 4e-5, 0.0)], 0)
     assert figure.data[2].text == (" 1.000", " <0.001 → 0", " 0")
+    shares = (0.99, 0.004, 0.0009, 0.0008, 0.0007)
+    listed = [candidate(token, i, share, share) for i, (token, share) in enumerate(zip("abcde", shares, strict=True))]
+    bars, texts = vf.figures.candidate_bars(listed, 4).data
+    assert bars.name == "model", "sampling changes nothing, so it has no bars of its own"
+    assert texts.text == (" 0.990", " 0.004", " <0.001", " <0.001", " 0.004"), "three, the chosen one, the rest"
     assert [probability(share) for share in (0.0, 1e-30, 0.000999, 0.001, 0.25)] == [
         *("0", "<0.001", "<0.001", "0.001", "0.250")
     ]
@@ -77,7 +82,7 @@ def test_the_axis_of_bars_ends_at_the_largest_candidate_if_all_are_small():
     """With two hundred equally likely tokens, the bar of all others does not fit and is cut off."""
     figure = vf.figures.candidate_bars([candidate(str(i), i, 0.005, 0.005) for i in range(3)], 1)
     assert figure.layout.xaxis.range[1] == pytest.approx(1.05 * 0.005)
-    assert figure.data[2].text == (" 0.005", " 0.005", " 0.005", "▸ 0.985")
+    assert figure.data[1].text == (" 0.005", " 0.005", " 0.005", "▸ 0.985")
     assert vf.figures.candidate_bars([candidate("a", 0, 0.3, 0.3)], 0).layout.xaxis.range[1] == pytest.approx(1.05)
 
 
@@ -89,8 +94,9 @@ def test_the_tree_marks_the_best_hypothesis():
     """Finished ones are ranked by their log-probability per token."""
     steps = [[beam("我", -0.1), beam("他", -2.0)], [beam("去", -1.9), beam("</s>", -2.1, parent=1, finished=True)]]
     others, best, labels = vf.figures.beam_tree(steps).data
-    assert [x for x in best.x if x is not None] == [-1, 0, 0, 1]
-    assert len([x for x in others.x if x is not None]) == 4
+    assert [x for x in best.x if x in (-1, 0, 1)] == [-1, 0, 0, 1]
+    assert len([x for x in others.x if x in (-1, 0, 1)]) == 4
+    assert best.y[:5] == (1, 1, 0, 0, None), "level below the labels at both ends"
     winner = "&lt;/s&gt; ◂<br>−2.10 / 2<br>= <b>−1.050</b>"
     assert labels.text == ("我<br>−0.10", "他<br>−2.00", "去<br>−1.90", winner)
 

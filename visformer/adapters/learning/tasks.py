@@ -314,9 +314,8 @@ TASKS: Mapping[str, Task] = {
     "repeat": Task(
         title=N_("Repeated letters"),
         look_for=N_(
-            "Random letters, then the same again. First a head of layer 1 learns to look at the letter before "
-            "(previous token), then one of layer 2 at what came after this letter the last time (induction): at that "
-            "moment the loss falls."
+            "Random letters, then the same again. Watch which head comes to look at the letter before (previous "
+            "token), which at what came after this letter the last time (induction), and when the loss falls."
         ),
         steps=300,
         variants={

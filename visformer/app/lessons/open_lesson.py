@@ -52,7 +52,7 @@ def follow() -> None:
 
     A lesson that does not exist, or no longer does, is dropped with a remark.
     """
-    name, step, is_open = LESSON.get()
+    name, step, _is_open = LESSON.get()
     link = pages.LESSON_LINK.pop()
     if not name:
         return
@@ -65,8 +65,8 @@ def follow() -> None:
     if step > count:
         why = LessonError(N_("the steps of this lesson are 1 to {n}."), n=count)
         remarks.add([url_state.Remark(f"{url_state.STEP}={step}", why)])
-        step = count
-        LESSON.set(LessonPlace(name, step, is_open))
+        _show(count)  # on its own page
+        return
     if link is None:
         return
     LESSON_OPENED.clear()

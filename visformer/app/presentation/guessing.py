@@ -366,7 +366,7 @@ def draw_for_phone(guess: Guess) -> None:
             st.text(boxes.gettext()(N_("The presenter is choosing a question: it appears here.")))
             return
         _asked_line(guess, question)
-        kept_key(guest(), on_kept=partial(_return_to_answer, guess))
+        kept_key("answer", guest(), on_kept=partial(_return_to_answer, guess))
         if result is None:
             st.caption(boxes.gettext()(_TAP[question.kind]))
             _taps(guess, question, guest())

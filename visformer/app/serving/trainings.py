@@ -10,6 +10,7 @@ few watch for one of a room that more people watch.
 
 import itertools
 import logging
+import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -44,15 +45,13 @@ _PATIENCE = 20.0
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_NUMBERS = itertools.count(1)
-
 
 @dataclass
 class TrainingRun:
     """A run; its threads and those that draw it share it without a lock: lists only grow, and values are replaced.
 
     Args:
-        name: its own, in this process.
+        name: its own, which only the browser that started it is told.
         recipes: what is trained, one or two side by side.
         session: whose computing time it is.
         address: of that visitor's network.
@@ -140,14 +139,14 @@ class TrainingRuns:
             if owner in self._runs and room not in self._runs:
                 self._runs[room] = self._runs.pop(owner)
 
-    def adopt(self, owner: str, recipes: Sequence[Recipe], *, session: str, is_there: Callable[[str], bool]) -> None:
-        """Give an owner who has no run one of these recipes whose visitor has left: a reload makes a new session."""
+    def adopt(self, owner: str, name: str, *, session: str, is_there: Callable[[str], bool]) -> None:
+        """Give an owner who has no run the one of this name, if its visitor has left: a reload makes a new session."""
         with self._lock:
             if owner in self._runs:
                 return
-            for name, run in reversed(self._runs.items()):
-                if run.recipes == tuple(recipes) and name == run.session and not is_there(name):
-                    self._runs[owner] = self._runs.pop(name)
+            for before, run in self._runs.items():
+                if run.name == name and before == run.session and not is_there(before):
+                    self._runs[owner] = self._runs.pop(before)
                     run.session = session
                     return
 
@@ -171,7 +170,7 @@ class TrainingRuns:
             before = self._runs.pop(owner, None)
             if before is not None:
                 self._end(before)
-            run = TrainingRun(f"run{next(_NUMBERS)}", tuple(recipes), session, address, watchers, speed=speed)
+            run = TrainingRun(secrets.token_hex(8), tuple(recipes), session, address, watchers, speed=speed)
             self._make_room(run)
             self._runs[owner] = run
             idle = [name for name, each in self._runs.items() if not each.is_active]

@@ -89,8 +89,9 @@ def sharing_line(run: Run) -> None:
 
 def _draw_boxes(run: Run) -> None:
     """Draw the boxes alone."""
-    left, middle, right = st.columns([6, 5, 14], vertical_alignment="center")
-    _sentence_boxes(run, left, middle, label_visibility="collapsed")
+    with st.container(key="lesson_boxes"):
+        left, middle, right = st.columns([7, 6, 12], vertical_alignment="center")
+    _sentence_boxes(run, left, middle, label_visibility="visible")
     with right.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _sharing_and_language(run, _outcome(run))
     if run.problem is not None:
@@ -171,6 +172,8 @@ def _outcome(run: Run) -> str:
     from visformer.pictures.style import decoded_text, visible
 
     if not trace.tokens.get("src"):
+        if trace.special["next"][-1]:
+            return _("The model ends the text here. Leave out its last mark or word, and it goes on.")
         return _("The model continues with: {token}").format(token=visible(trace.tokens["next"][-1]))
     if not trace.tokens.get("tgt"):
         return ""  # an encoder generates no text

@@ -83,7 +83,7 @@ _FEED = _component("feed", "deliver", "streamlit/mailbox.js")
 _LINKS = _component("links", "openLinks", "streamlit/page.js")
 _ADDRESS = _component("address", "renameEntry", "streamlit/page.js")
 _FOCUS = _component("focus", "focusBox", "streamlit/page.js")
-_ANSWER_KEY = _component("kept_key", "keepAnswerKey", "streamlit/answer_key.js")
+_KEPT_KEY = _component("kept_key", "keepKey", "streamlit/kept_key.js")
 _LINK = _component("link", "copyButton", "streamlit/copy_link.js", _LINK_HTML, _ELEMENTS)
 _CONNECTION = _component(
     "connection",
@@ -327,12 +327,15 @@ def link_button(words: Mapping[str, str]) -> None:
     _LINK(data=json.dumps(words).encode(), key="copy_link", width="content")
 
 
-def kept_key(key: str, *, on_kept: Callable[[str], None]) -> None:
+def kept_key(what: str, key: str, *, on_kept: Callable[[str], None]) -> None:
     """Have the browser keep a secret in this tab, for a reload.
 
-    ``on_kept`` is called once with the one that it kept before, if that is another; it may be any text.
+    Args:
+        what: names it.
+        key: the secret; "": what was kept before stays.
+        on_kept: called once with the one that was kept before, if that is another; it may be any text.
     """
-    _mount(_ANSWER_KEY, "kept_key", {"kept": lambda kept: on_kept(str(kept))}, data=key)
+    _mount(_KEPT_KEY, f"kept_{what}", {"kept": lambda kept: on_kept(str(kept))}, data=json.dumps([what, key]))
 
 
 def links(addresses: Mapping[str, str]) -> None:

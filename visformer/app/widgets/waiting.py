@@ -80,12 +80,16 @@ def offer_long_run(
     """
     _ = boxes.gettext()
     problem: Slot[VisformerError | None] = Slot(f"{key}_problem", None)
+    is_done = Slot(f"{key}_done", False)
     if place.button(label, key=key, type="primary"):
         try:
             keep(_run_steps(steps(), key))
+            is_done.set(True)
         except VisformerError as error:
             problem.set(error)
         st.rerun()
+    if is_done.pop():
+        st.toast(_("Done: the page shows what was computed."))
     if (failure := problem.pop()) is not None:
         st.text(f"{failure.localized(_)} {too_long}" if isinstance(failure, DeadlineError) else failure.localized(_))
 

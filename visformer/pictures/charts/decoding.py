@@ -11,8 +11,14 @@ from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme, pro
 if TYPE_CHECKING:  # torch
     from visformer.model.decoding import Beam, Candidate
 
+_LEVEL = 0.27
+"""Of the way from a parent to its child, the part at each end that is level, so that no line crosses a label."""
+
 _ALL_WRITTEN = 20
 """Up to this many steps all tokens of the tree are labelled; more labels would overlap."""
+
+_LEAST, _FEWEST = 0.001, 3
+"""A candidate below this probability, which would read <0.001, is among all others, except for so many."""
 
 _TELLING = 0.1
 """If no candidate reaches this probability, bars on a scale up to 1 would be too short."""
@@ -27,7 +33,7 @@ def candidate_bars(
     title: str = "step {step}: candidates for the next token",
     theme: Theme = "light",
 ) -> go.Figure:
-    """Draw the likeliest next tokens: the model's probability, the sampling probability, and last all other tokens.
+    """Draw the likeliest next tokens: the model's probability, where it differs the sampling one, and last all others.
 
     The axis ends at 1 or, if no candidate reaches a tenth, at the likeliest; ▸ marks bars that are cut off.
 
@@ -42,16 +48,22 @@ def candidate_bars(
     Returns:
         The figure, with hover; ``show()`` or the end of a cell draws it.
     """
-    labels = [f"{literal(visible(c.token))}{' ◂' if c.id == chosen else ''}" for c in candidates]
+    shown = [
+        c
+        for place, c in enumerate(candidates)
+        if place < _FEWEST or c.id == chosen or max(c.probability, c.drawn_probability) >= _LEAST
+    ]
+    labels = [f"{literal(visible(c.token))}{' ◂' if c.id == chosen else ''}" for c in shown]
     labels.append(f"<i>{literal(names[2])}</i>")
     places = list(range(len(labels)))
     figure = go.Figure()
-    table = _candidates(candidates, chosen, step)
-    listed = table["probability"], table["drawn_probability"]
+    listed = [c.probability for c in shown], [c.drawn_probability for c in shown]
     largest = max([*listed[0], *listed[1]], default=1.0)
     end = 1.0 if largest >= _TELLING else largest
     values = [[*shares, _rest(shares)] for shares in listed]
-    for name, shares, colour in zip(names[:2], values, CURVES[theme][:2], strict=True):
+    alike = all(probability(a) == probability(b) for a, b in zip(*values, strict=True))
+    drawn = values[: 1 if alike else 2]
+    for name, shares, colour in zip(names, drawn, CURVES[theme], strict=False):
         figure.add_bar(
             y=places,
             x=shares,
@@ -71,10 +83,10 @@ def candidate_bars(
         showlegend=False,
         cliponaxis=False,
     )
-    figure.update_layout(**look(theme), **metadata(title.format(step=step + 1), table))
+    figure.update_layout(**look(theme), **metadata(title.format(step=step + 1), _candidates(candidates, chosen, step)))
     figure.update_layout(
         margin={"l": 10, "r": 70, "t": 26, "b": 2},
-        height=26 + 17 * len(labels),
+        height=26 + 22 * len(labels),
         bargap=0.25,
         legend=legend(),
     )
@@ -136,8 +148,9 @@ def beam_tree(
         ys: list[float | None] = []
         for spot, height, parent in zip(spots, heights, table["parent"], strict=True):
             if (spot in best) is strong:
-                xs += [spot[0] - 1, spot[0], None]
-                ys += [tallest / 2 if parent is None else tallest - 1 - parent, height, None]
+                start = tallest / 2 if parent is None else tallest - 1 - parent
+                xs += [spot[0] - 1, spot[0] - 1 + _LEVEL, spot[0] - _LEVEL, spot[0], None]
+                ys += [start, start, height, height, None]
         line = {"color": CURVES[theme][0] if strong else FAINT[theme], "width": 3 if strong else 1}
         figure.add_scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip")
     tokens, few = [literal(visible(token)) for token in table["token"]], len(steps) <= _ALL_WRITTEN

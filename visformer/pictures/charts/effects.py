@@ -75,7 +75,7 @@ def top_tokens(
     down: str,
     theme: Theme = "light",
 ) -> go.Figure:
-    """Draw the top token of each row after each layer with its score; what the last layer says too is coloured.
+    """Draw the top token of each row after each layer; what the last layer says too is coloured. Hover has scores.
 
     Args:
         rows: labels.
@@ -98,11 +98,12 @@ def top_tokens(
         figure.add_scatter(
             x=[x for x, _, _ in cells],
             y=[y for _, y, _ in cells],
-            text=[f"{_bold(literal(tokens[i][y]), last)} {_number(scores[i][y])}" for _, y, i in cells],
+            text=[_bold(literal(tokens[i][y]), last) for _, y, i in cells],
+            customdata=[scores[i][y] for _, y, i in cells],
             mode="text",
             textposition="middle center",
-            textfont={"size": 13, "color": CURVES[theme][0] if last else TEXT[theme]},
-            hoverinfo="skip",
+            textfont={"size": 14, "color": CURVES[theme][0] if last else TEXT[theme]},
+            hovertemplate="%{customdata:.2f}<extra></extra>",
         )
     table: dict[str, list[Any]] = {
         "row": [row for _ in tokens for row in rows],
@@ -139,10 +140,6 @@ def _down(
 
 def _bold(text: str, is_bold: bool) -> str:
     return f"<b>{text}</b>" if is_bold else text
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".replace("-", "−")
 
 
 _GRID = "rgba(128,128,128,0.18)"

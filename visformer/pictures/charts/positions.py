@@ -90,7 +90,6 @@ def curves_over(
     *,
     axes: tuple[str, str],
     title: str,
-    mark: float | None = None,
     log: str = "",
     theme: Theme = "light",
 ) -> go.Figure:
@@ -101,7 +100,6 @@ def curves_over(
         x: the numbers, in ascending order.
         axes: axis titles.
         title: title in a file.
-        mark: number at which to draw a vertical line.
         log: the axes on a logarithmic scale: "x", "y" or both.
         theme: "light" or "dark".
     """
@@ -117,8 +115,6 @@ def curves_over(
             text=[f"{at:g}: {value:.6g}" for at, value in zip(x, curve, strict=True)],
             hovertemplate="%{text}<extra>" + literal(name) + "</extra>",
         )
-    if mark is not None:
-        figure.add_vline(x=mark, line={"color": FAINT[theme], "width": 1, "dash": "dash"})
     table: dict[str, list[Any]] = {
         "curve": [name for name, curve in curves.items() for _ in curve],
         axes[0]: [*map(float, x)] * len(curves),

@@ -247,7 +247,7 @@ class Learning {
     const at = n ? fill(text.at, { step: this.record[0].x[this.shown], steps }) : ""
     this.time.ariaValueText = at
     this.count.textContent = at
-    const words = problem || (n ? this.story() : state === "waiting" ? text.waiting : acts ? text.empty : text.follows)
+    const words = problem || (n ? this.story() : state !== "idle" ? text.waiting : acts ? text.empty : text.follows)
     if (this.say.textContent !== words) this.say.textContent = words
   }
 

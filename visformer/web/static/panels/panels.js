@@ -434,6 +434,7 @@ function readPanel(panel, numbers) {
   const [nRows, nColumns] = [panel.rows.texts.length, panel.columns.texts.length]
   const values = new Float32Array(numbers, panel.values, nRows * nColumns)
   const step = stepper({ ...panel, kind: panel.scale })
+  const hasGaps = values.some(Number.isNaN)
   return {
     ...panel,
     rows: sideOf(panel.rows),
@@ -442,7 +443,7 @@ function readPanel(panel, numbers) {
     numbers: values,
     steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
-    spell: (number) => spellCell(number, panel.decimals, panel.scale),
+    spell: (number) => spellCell(number, panel.decimals, panel.scale, hasGaps),
     nRows,
     nColumns,
   }

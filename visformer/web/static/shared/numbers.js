@@ -15,18 +15,18 @@ export function spellWeight(weight) {
 }
 
 /**
- * Format a number for a cell, as svg.py does. What would read .00 is not taken for 0: a weight is left out, and exactly 0 is
- * written as 0; of other numbers, which may be missing, it is ≈0, unless it is a rounding error.
+ * Format a number for a cell, as svg.py does. What would read .00 is not taken for 0: it is left out; where an empty cell is a
+ * missing number (hasGaps), it is ≈0, unless it is a rounding error.
  */
-export function spellCell(number, decimals, scale) {
+export function spellCell(number, decimals, scale, hasGaps = false) {
   if (Number.isNaN(number)) return ""
   const isTiny = Math.abs(number) < 0.5 * 10 ** -decimals
   if (scale === "weight" && isTiny) return number > 0 ? "" : "0"
   if (Math.abs(number) >= LARGE) return number.toExponential(2)
   if (decimals > FINE && number !== 0) return number.toExponential(1)
-  if (isTiny && Math.abs(number) >= LEAST) return "≈0"
-  const words = number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
-  return words.replace(/^-(?=[.0]*$)/, "") // rounded to 0, it has no sign
+  if (isTiny && hasGaps) return Math.abs(number) < LEAST ? "0" : "≈0"
+  if (isTiny) return number === 0 ? "0" : ""
+  return number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
 }
 
 /** Format any number to four decimals, or four significant digits if it is small. */
