@@ -157,6 +157,17 @@ def test_a_place_in_the_address_is_open_and_has_its_sum(open_site, model):
     expect(page.locator(".vf-say")).to_contain_text("q · k is")
 
 
+def test_what_enters_the_first_layer_is_that_of_the_sentence(open_site, model):
+    page = open_site("page=embedding&text=I+like+cats.")
+    names = page.locator(".vf-host[data-kind=embedding] .vf-name").all_inner_texts()
+    assert [name.partition("\n")[0] for name in names] == ["embedding × √d_model", "positional encoding", "their sum"]
+    matrix = page.locator(".vf-host[data-kind=embedding] .vf-matrix").last
+    matrix.press("ArrowRight")
+    value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
+    trace = model.trace(SENTENCE, record=("src.input",))
+    assert abs(trace["src.input"].value[0] - value).min() < 1e-3
+
+
 STATES = [
     url_state.State(lang="zh", text=SENTENCE),
     url_state.State(

@@ -8,11 +8,13 @@ import pytest
 import visformer as vf
 from benchmarks.messages import read_message
 from visformer.edits import Block
+from visformer.pictures.embedding import sums
 from visformer.pictures.head import Place
 from visformer.pictures.map import RECORD
 from visformer.pictures.style import visible
 from visformer.web import codes, places
 from visformer.web.map import pack_map, pack_place
+from visformer.web.panels import pack_panels
 from visformer.web.payload import HeadNotes, pack
 from visformer.web.places import Zoom
 
@@ -107,6 +109,16 @@ def test_the_whole_models_message(node, model, source):
     said = {name: header[name] for name in ("asks", "joined")}
     ours = made(node, "mapMessage", pack_map(model.trace(TEMPLATE, record=OF_MAP)), trace, said)
     assert_same(ours, expected)
+
+
+@pytest.mark.parametrize("source", SENTENCES.values(), ids=SENTENCES)
+def test_the_message_of_what_enters_the_first_layer(node, model, source):
+    record = ("src.embed", "src.position", "src.input")
+    first, trace = (model.trace(text, record=record) for text in (TEMPLATE, source))
+    header, numbers = made(node, "embeddingMessage", pack_panels(sums(first, "src")), trace)
+    expected, wanted = read_message(pack_panels(sums(trace, "src")))
+    assert {**header, "revision": expected["revision"]} == expected
+    assert numbers == wanted
 
 
 MASKED = {

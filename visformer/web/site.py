@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from visformer.adapters.checkpoints import TRANSLATOR, folder_of, start_of
 from visformer.errors import N_, VisformerError
 from visformer.i18n import ENGLISH, Gettext, languages, translations
 from visformer.model.tokenizer import EOS, Tokenizer
+from visformer.panel import Panel
+from visformer.pictures.embedding import sums
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.map import RECORD
 from visformer.system.files import write_whole
@@ -25,6 +28,7 @@ from visformer.web.bundle import script, stylesheet
 from visformer.web.map import pack_map
 from visformer.web.message import write_message
 from visformer.web.page import document
+from visformer.web.panels import pack_panels
 from visformer.web.payload import pack
 from visformer.web.selection import START_VIEW, Selection
 
@@ -39,6 +43,11 @@ _WORDS = {
     "examples": N_("Examples"),
     "page_map": N_("The whole model"),
     "page_attention": N_("Attention"),
+    "page_embedding": N_("Embedding + position"),
+    "embedding_about": N_(
+        "What enters the first layer: a row for each token of the sentence, its embedding, the waves that tell its "
+        "place, and their sum."
+    ),
     "translation": N_("Translation:"),
     "target": N_("Its target:"),
     "own": N_("The model's own translation"),
@@ -129,6 +138,7 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
         gettext = translations(lang).gettext
         messages[f"map-{lang}"] = pack_map(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
         messages[f"attention-{lang}"] = pack(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
+        messages[f"embedding-{lang}"] = pack_panels([_entering(trace)], gettext=gettext, lang=lang)
     scriptless = " ".join(dict.fromkeys(translations(lang).gettext(_SCRIPTLESS) for lang in languages()))
     header = f"<header><h1>{_WORDS['title']}</h1></header>"
     return document(
@@ -142,6 +152,12 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
         policy="worker-src blob:" if late else "worker-src blob: 'self'; connect-src 'self'",
         late=late or {},
     )
+
+
+def _entering(trace: Trace) -> list[Panel]:
+    """Draw what enters the first layer; the example has no parameters, by which a Trace says that they are scaled."""
+    embed, *others = sums(trace, "src")
+    return [replace(embed, title=N_("embedding × √d_model")), *others]
 
 
 def _start(trace: Trace) -> Selection:

@@ -54,6 +54,25 @@ export function mapMessage(template, trace, revision, said) {
 }
 
 /**
+ * The message of what enters the first layer of the encoder: embedding, position and their sum, as pictures/embedding.py.
+ * @param {object} template header of pack_panels() of these three panels, read by readMessage
+ * @param {object} trace with "src.embed" and "src.position"
+ * @param {string} revision another one for each Trace
+ */
+export function embeddingMessage(template, { tensors, tokens, special }, revision) {
+  const numbers = new Numbers()
+  const [embed, position] = ["embed", "position"].map((name) => tensors[`src.${name}`])
+  const values = { embed: embed.values, position: position.values, input: embed.values.map((value, i) => value + position.values[i]) }
+  const limit = tellingLimit(Object.values(values).flatMap((each) => Array.from(each)), 0.99)
+  const note = `(${embed.shape.join(", ")})`
+  const panels = template.panels.map((panel) => {
+    const rows = { ...panel.rows, texts: tokens.src.map(visible), special: special.src.map(Number) }
+    return { ...panel, rows, limit, note: panel.note && note, values: numbers.add(values[panel.name]) }
+  })
+  return { ...template, panels, revision, numbers: numbers.buffer() }
+}
+
+/**
  * The message of an open place of the whole model.
  * @param {string} zoom such as "decoder.2.cross_attn.3.1.2": a cell, or "encoder.1.ffn": a network; counted from 1; "": the whole
  * @param {object} trace of a cell with all of its attention's tensors, of a network with those of its layer

@@ -5,6 +5,7 @@
  */
 
 const STACKS = { encoder: "encoder.self_attn", decoder: "decoder.self_attn", cross: "decoder.cross_attn" }
+const PAGES = ["map", "attention", "embedding"]
 const VERSION = "2"
 const PAIRS = /^[1-9]\d{0,4}-[1-9]\d{0,4}(\.[1-9]\d{0,4}-[1-9]\d{0,4}){0,11}$/
 const FORMS = {
@@ -62,7 +63,7 @@ export function readAddress({ search, hash, pathname }, { languages, start, stac
   const isHead = ({ stack: name, layer, head }) => stacks.some((one) => one.name === name && one.layers.includes(layer) && head >= 0 && head < one.shape[1])
   const isSilenced = (text) => /^((encoder|decoder|cross)\.\d{1,4}\.\d{1,4})(_(encoder|decoder|cross)\.\d{1,4}\.\d{1,4}){0,71}$/.test(text) && known(text).every(isHead)
   const last = pathname.split("/").at(-1)
-  const page = take("page", (text) => ["", "attention", "map"].includes(text)) ?? (last === "attention" ? last : "")
+  const page = take("page", (text) => PAGES.includes(text)) ?? (PAGES.includes(last) ? last : "")
   const state = {
     page: page === "map" ? "" : page,
     lang: take("lang", (text) => languages.includes(text)) ?? "",

@@ -7,14 +7,15 @@
 
 import { mountAttention } from "../explorer/explorer.js"
 import { mountMap } from "../map/map.js"
+import { mountPanels } from "../panels/panels.js"
 import { button, fill, part } from "../shared/dom.js"
 import { messageOf } from "../shared/message.js"
 import { spellWeight } from "../shared/numbers.js"
 import { readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
 
-const VIEWS = { map: mountMap, attention: mountAttention }
-const PAGES = { "": "map", attention: "attention" }
+const VIEWS = { map: mountMap, attention: mountAttention, embedding: mountPanels }
+const PAGES = { "": "map", attention: "attention", embedding: "embedding" }
 const HEAD = ["stack", "layer", "head"]
 const OTHERS = 6 // candidates that are offered for a token
 const MEGABYTE = 1e6
@@ -157,7 +158,8 @@ class Site {
     this.root.dataset.state = "busy"
     this.report(null)
     this.say(this.status, this.words.translating)
-    const draw = { attention: { template: this.template("attention") }, map: { template: this.template("map"), said: this.data.said[this.lang] } }
+    const [attention, map, embedding] = ["attention", "map", "embedding"].map((kind) => ({ template: this.template(kind) }))
+    const draw = { attention, map: { ...map, said: this.data.said[this.lang] }, embedding }
     try {
       const answer = await this.client.ask({ kind: "trace", source: this.source, how: this.how(this.data.record), draw })
       if (answer.kind === "trace" && question === this.question()) this.take(answer)
@@ -181,7 +183,7 @@ class Site {
   }
 
   example() {
-    const messages = { attention: this.template("attention"), map: this.template("map") }
+    const messages = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, this.template(kind)]))
     return { id: 0, trace: this.data.example.trace, messages }
   }
 
@@ -211,11 +213,14 @@ class Site {
     this.tabs.forEach((tab) => tab.setAttribute("aria-current", String(tab.dataset.page === this.state.page)))
     this.writeOutcome()
     this.writeSilenced()
+    this.silences.hidden = kind === "embedding" // which has no heads
+    this.say(this.lead, kind === "embedding" ? this.words.embedding_about : "")
     const message = given.messages[kind]
     const key = `${message.revision} ${message.text.lang} ${this.opened}`
     if (this.shown[kind] === key) return
     this.shown[kind] = key
-    if (kind === "attention") this.draw(kind, { ...message, start: this.begun, revision: key })
+    if (kind === "embedding") this.draw(kind, { ...message, revision: key })
+    else if (kind === "attention") this.draw(kind, { ...message, start: this.begun, revision: key })
     else {
       const focus = Object.fromEntries(HEAD.map((name) => [name, this.state.selection[name]]))
       this.draw(kind, { ...message, focus, revision: key })
@@ -302,6 +307,7 @@ class Site {
       return tab
     })
     this.silences = part(bar, "div", "silences")
+    this.lead = part(root, "p", "lead")
     this.hosts = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, part(root, "div", "host", { "data-kind": kind })]))
     this.others = part(root, "div", "others", { popover: "", role: "dialog" })
   }
