@@ -38,7 +38,7 @@ export class Client {
     this.isReady = true
   }
 
-  /** @returns {Promise<object>} the answer; its `then` is what comes after it, the confidence of a translation */
+  /** @returns {Promise<object>} the answer; one that was overtaken is {kind: "overtaken"} */
   async ask(message) {
     const begun = Math.min(...[...this.asked.values()].map(({ at }) => at))
     if (performance.now() - begun > PATIENCE) await this.load()
