@@ -122,15 +122,20 @@ function outline({ context, view }, { x, y, w, h }, colour, width) {
   context.stroke()
 }
 
+/** Whether a word of this width would be cut off at the side of what is seen: half a word reads like another one. */
+function isCut({ view, layout }, x, width) {
+  return view.scale > 1 && (x - width / 2 < view.x || x + width / 2 > view.x + layout.width / view.scale)
+}
+
 /** A row of tokens; the first `shown`, the last of them fading in. */
-function paintTokens({ context, theme, model, layout }, { side, slot }, rect, tokens, shown, { row, from = side }) {
+function paintTokens({ context, theme, model, layout, view }, { side, slot }, rect, tokens, shown, { row, from = side }) {
   const { how, at, every, size } = row
   context.font = `${size}px ${theme.font}`
   context.textBaseline = "middle"
   context.textAlign = "center"
   tokens.forEach((token, i) => {
     context.globalAlpha = i % every ? 0 : Math.max(0, Math.min(1, shown - i))
-    if (!context.globalAlpha) return
+    if (!context.globalAlpha || (how === "sentence" && isCut({ view, layout }, at(i), context.measureText(token).width))) return
     const room = (2 * Math.min(at(i), layout.width - at(i))) / Math.cos(SLANT) // inside the picture
     context.fillStyle = model.special[from][i] ? theme.faint : theme.text
     context.save()
@@ -549,7 +554,7 @@ function paintLines(pen) {
   const weights = model.weights.of(`${focus.stack}/${focus.layer}/${focus.head}`)
   const rows = layout.columns.find(({ side }) => side === stack.rows)
   const columns = layout.columns.find(({ side }) => side === sideOf(stack.columns))
-  if (!weights || !rows || !columns || (view.scale > 1 && rows.tokens.y + rows.tokens.h + LINES / 2 > view.y + layout.height / view.scale)) return // cut off, they join nothing
+  if (!weights || !rows || !columns || (view.scale > 1 && rows.tokens.y + rows.tokens.h + LINES - 2 > view.y + layout.height / view.scale)) return // cut off, they join nothing
   const [, , nQueries, nKeys] = stack.shape
   const key = `${rows.stack}.${focus.layer}.${focus.stack.split(".")[1]}`
   const done = byWord(model, rows) ? scene.progress(key) : scene.progress(key) * nQueries
