@@ -1,11 +1,11 @@
 """The faults that `make faults` plants: each still has its place."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
-
+ROOT = Path(__file__).parent.parent
 FAULTS = tomllib.loads((ROOT / "tests" / "planted_faults.toml").read_text(encoding="utf-8"))["fault"]
 
 
