@@ -83,16 +83,18 @@ def test_a_presentation_counts_the_steps_of_the_play_and_leaves_it_at_once(bare)
     page, count = mount(bare, trace_of("bert")), bare.page.locator(".vf-count")
     page.get_by_role("button", name="One step on").click()
     expect(count).to_have_text("")
-    page.evaluate("window.map.go(Infinity)")
+    page.evaluate("window.map.go(0)")
     page.evaluate(PRESENTING, True)
-    n = page.evaluate("window.map.stages.length")
+    n = page.evaluate("window.map.stops.length")
     for step in (1, 2):
-        page.get_by_role("button", name="One step on").click()
+        page.evaluate("window.map.advance(1)")
         expect(count).to_have_text(f"Step {step} of {n}")
+        page.evaluate("window.map.advance(1)")  # what is playing is at its end at once
+        assert page.evaluate(f"window.map.time === window.map.stops[{step - 1}]")
     page.locator("canvas.vf-model").press("End")
     expect(count).to_have_text("")
     assert page.evaluate("window.map.time === Infinity || window.map.time") is True
-    assert not page.evaluate("window.map.step(1)"), "the next key turns to the next page"
+    assert not page.evaluate("window.map.advance(1)"), "the next key turns to the next page"
     page.evaluate(PRESENTING, False)
 
 

@@ -26,7 +26,7 @@ MOUNT = """
 TITLE, SAY = "Who reads whom", "Each row is a token of the translation, each column a token of the sentence."
 STACKS = ["encoder.self_attn", "decoder.self_attn"]
 TAKEN = count()  # no test waits for a step of the one before
-OWN = ["t", "n", "q", "p", "Esc", "?"]
+OWN = ["t", "n", "q", "d", "p", "Esc", "?"]
 TURNS = ["→ ↓ PageDown", "← ↑ PageUp"]
 OF_EXPLORER = [*"svmlowx", "+ − 0"]
 

@@ -256,7 +256,7 @@ class Presentation {
     if (key === "h") return this.data.guided ? () => this.host.onMore() : null
     if (key === "g") return this.data.guesses && !STATE.code ? () => this.host.onAsk("guess") : null
     if (key === "q") return () => this.showCode(!STATE.code)
-    if (key === "w") return () => this.openDesk()
+    if (key === "d") return () => this.openDesk()
     if (FORWARD.includes(key)) return () => this.step(1)
     return BACK.includes(key) ? () => this.step(-1) : null
   }
