@@ -10,6 +10,8 @@ import visformer as vf
 from tests.browser.conftest import TIMEOUT, serving_files
 from tests.browser.test_legible import TAGS, examined
 from visformer.adapters.checkpoints import start_of
+from visformer.app.lessons import lesson_file
+from visformer.app.lessons.facts import filled
 from visformer.app.session import url_state
 from visformer.edits import Silence
 from visformer.i18n import translations
@@ -168,6 +170,44 @@ def test_what_enters_the_first_layer_is_that_of_the_sentence(open_site, model):
     assert abs(trace["src.input"].value[0] - value).min() < 1e-3
 
 
+@pytest.mark.parametrize(("text", "lang"), [(EXAMPLES[0], "en"), (SENTENCE, "zh")])
+def test_attention_in_three_minutes_is_about_the_visitors_sentence(open_site, model, text, lang):
+    lesson, gettext = lesson_file.load(url_state.SHORT), translations(lang).gettext
+    page, trace = open_site(f"lang={lang}"), model.trace(text, record=("*.pattern", "*.mask", "logits"))
+    type_sentence(page, text)
+    wait_for_words(page, shown(trace))
+    page.get_by_role("button", name=lesson.title_in(lang)).click()
+    seen = []
+    for number, step in enumerate(lesson.steps, 1):
+        say, answer = (filled(step.text(name, lang), step.facts(trace, text)) for name in ("say", "answer"))
+        expect(page.locator(".vf-lesson-say")).to_have_text(say)
+        if step.state.page != "head":  # whose task only the app draws
+            page.locator(".vf-lesson summary").first.click()
+            expect(page.locator(".vf-lesson-folded").first).to_have_text(answer)
+            assert page.locator(".vf-lesson-folded").first.is_visible()
+        seen.append(dict(field.split("=") for field in fragment(page).split("&")))
+        assert (seen[-1]["lesson"], seen[-1]["step"]) == (url_state.SHORT, str(number))
+        if number < len(lesson.steps):
+            page.get_by_role("button", name=gettext("Next"), exact=True).click()
+    query = {EXAMPLES[0]: "4", SENTENCE: "3"}[text]
+    assert [place.get("page", "") for place in seen] == ["attention", "", "attention", ""]
+    assert seen[0]["query"] == query
+    assert seen[1]["zoom"].startswith(f"decoder.1.cross_attn.8.{query}.")
+    assert seen[2]["view"] == "layer"
+    page.get_by_role("button", name=gettext("Close"), exact=True).click()
+    expect(page.locator(".vf-lesson")).to_be_hidden()
+
+
+def test_a_step_in_the_address_turns_to_another_sentence(open_site, model):
+    page = open_site(f"lesson={url_state.SHORT}&step=2")
+    type_sentence(page, SENTENCE)
+    wait_for_words(page, shown(model.trace(SENTENCE)))
+    expect(page.locator(".vf-lesson-say")).to_contain_text("喜欢")
+    expect(page.locator(".vf-say")).to_contain_text("reads “like”")
+    page.go_back()
+    expect(page.locator(".vf-lesson-say")).to_contain_text("东北")
+
+
 STATES = [
     url_state.State(lang="zh", text=SENTENCE),
     url_state.State(
@@ -214,6 +254,8 @@ HOSTILE = [
     "text=" + "%3Cscript%3Ealert(1)%3C/script%3E",
     "text=%ff%00&target=%20",
     "&&&=%&#=#",
+    "lesson=attention-in-three-minutes&step=5&lesson=../x",
+    "step=2",
 ]
 
 
@@ -323,7 +365,7 @@ WINDOWS = {(1280, 720), (1024, 640), (390, 844), (320, 640)}
 )
 def test_everybody_can_read_and_use_it(open_site, lang, scheme):
     assert TAGS
-    page = open_site(f"lang={lang}&silenced=cross.1.1", scheme=scheme)
+    page = open_site(f"lang={lang}&silenced=cross.1.1&lesson={url_state.SHORT}", scheme=scheme)
     for width, height in sorted(WINDOWS):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} is too narrow"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of, start_of
 from visformer.errors import N_, VisformerError
@@ -33,6 +34,8 @@ from visformer.web.payload import pack
 from visformer.web.selection import START_VIEW, Selection
 
 PAGE, OFFLINE = "index.html", "offline.js"
+
+_LESSON = Path(__file__).parents[1] / "app" / "lessons" / "shipped" / "attention-in-three-minutes.yaml"
 
 _WORDS = {
     "title": N_("How a Transformer translates a sentence"),
@@ -62,6 +65,13 @@ _WORDS = {
     "silence": N_("Silence this head: {head}"),
     "restore": N_("Restore this head: {head}"),
     "restore_all": N_("Restore all heads"),
+    "step": N_("Step {step} of {steps}"),
+    "back": N_("Back"),
+    "next": N_("Next"),
+    "close": N_("Close"),
+    "try": N_("Try"),
+    "answer": N_("Answer"),
+    "learnt": N_("What you know now"),
 }
 
 _FAILED = N_("The model has failed ({code}): reload the page.")
@@ -183,6 +193,7 @@ def _data(trace: Trace, start: Selection, *, offline: str, is_whole: bool) -> by
         "examples": EXAMPLES,
         "example": {"source": trace.meta["source"], "trace": example},
         "start": start.start(),
+        "lesson": _lesson(),
         "record": RECORD,
         "cell": places.RECORD,
         "inside": places.INSIDE,
@@ -193,6 +204,19 @@ def _data(trace: Trace, start: Selection, *, offline: str, is_whole: bool) -> by
         "isWhole": is_whole,
     }
     return write_message("site", header)
+
+
+def _lesson() -> dict[str, Any]:
+    """Read the lesson's texts, by language, and the page and the query of each step's link."""
+    import yaml  # as the app's, a part of which reads lessons line by line
+
+    lesson = yaml.safe_load(_LESSON.read_text("utf-8"))
+    steps = []
+    for step in lesson["steps"]:
+        link = dict(step["link"])
+        texts = {name: step[name] for name in ("title", "say", "try", "answer") if name in step}
+        steps.append({"page": link.pop("page", ""), "link": urlencode(link), **texts})
+    return {"name": _LESSON.stem, "title": lesson["title"], "learnt": lesson["learnt"], "steps": steps}
 
 
 def _words(gettext: Gettext) -> dict[str, Any]:

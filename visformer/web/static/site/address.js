@@ -30,11 +30,11 @@ const isNumber = (text) => /^[1-9]\d{0,4}$/.test(text)
 
 /**
  * @param {Location} location
- * @param {{languages: string[], start: object, stacks: object[]}} known the selection of a link that selects nothing, and the
- *   stacks of the model, as in the explorer's message
+ * @param {{languages: string[], start: object, stacks: object[], lesson: {name: string, steps: object[]}}} known the selection of a link
+ *   that selects nothing, the stacks of the model, as in the explorer's message, and the lesson
  * @returns {{state: object, ignored: string[]}} the state, and what of the address means nothing here
  */
-export function readAddress({ search, hash, pathname }, { languages, start, stacks }) {
+export function readAddress({ search, hash, pathname }, { languages, start, stacks, lesson }) {
   const given = new Map([...new URLSearchParams(search), ...new URLSearchParams(hash.slice(1))])
   const ignored = []
   const take = (name, isRight, read = (text) => text) => {
@@ -64,6 +64,8 @@ export function readAddress({ search, hash, pathname }, { languages, start, stac
   const isSilenced = (text) => /^((encoder|decoder|cross)\.\d{1,4}\.\d{1,4})(_(encoder|decoder|cross)\.\d{1,4}\.\d{1,4}){0,71}$/.test(text) && known(text).every(isHead)
   const last = pathname.split("/").at(-1)
   const page = take("page", (text) => PAGES.includes(text)) ?? (PAGES.includes(last) ? last : "")
+  const isLesson = take("lesson", (text) => text === lesson.name) !== undefined
+  const step = take("step", (text) => isLesson && isNumber(text) && text <= lesson.steps.length, Number) ?? Number(isLesson)
   const state = {
     page: page === "map" ? "" : page,
     lang: take("lang", (text) => languages.includes(text)) ?? "",
@@ -72,8 +74,9 @@ export function readAddress({ search, hash, pathname }, { languages, start, stac
     selection,
     zoom: take("zoom", (text) => ZOOM.test(text) && isPlace(text, stacks)) ?? "",
     silenced: take("silenced", isSilenced, known) ?? [],
+    step,
   }
-  const others = ["v", "page", "lang", "text", "target", "stack", ...Object.keys(FORMS), ...FLAGS, ...PLACES, "zoom", "silenced"]
+  const others = ["v", "page", "lang", "text", "target", "stack", ...Object.keys(FORMS), ...FLAGS, ...PLACES, "zoom", "silenced", "lesson", "step"]
   const unknown = [...given].filter(([name]) => !others.includes(name)).map(([name, value]) => `${name}=${value}`)
   return { state, ignored: [...ignored, ...unknown] }
 }
@@ -86,7 +89,7 @@ function isPlace(text, stacks) {
 }
 
 /** @returns {string} the state as what follows "#"; values at their default are left out */
-export function writeAddress({ page, lang, text, target, selection, zoom, silenced }, { start }) {
+export function writeAddress({ page, lang, text, target, selection, zoom, silenced, step }, { start, lesson }) {
   const fields = { page, lang, text, target }
   const names = ["stack", ...Object.keys(DEFAULT)]
   if (names.some((name) => (selection[name] ?? DEFAULT[name]) !== (start[name] ?? DEFAULT[name]))) {
@@ -97,6 +100,7 @@ export function writeAddress({ page, lang, text, target, selection, zoom, silenc
     Object.assign(fields, { stack: shortOf(selection.stack), ...chosen })
   }
   Object.assign(fields, { zoom, silenced: silenced.map(({ stack, layer, head }) => `${shortOf(stack)}.${layer + 1}.${head + 1}`).join("_") })
+  if (step) Object.assign(fields, { lesson: lesson.name, step })
   const filled = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false)
   return filled.length ? new URLSearchParams([["v", VERSION], ...filled]).toString() : ""
 }

@@ -13,6 +13,7 @@ import { messageOf } from "../shared/message.js"
 import { spellWeight } from "../shared/numbers.js"
 import { readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
+import { LessonBar, stateOf } from "./lesson.js"
 
 const VIEWS = { map: mountMap, attention: mountAttention, embedding: mountPanels }
 const PAGES = { "": "map", attention: "attention", embedding: "embedding" }
@@ -34,7 +35,7 @@ class Site {
     this.received = { loaded: 0, size: data.load.weights.size }
     this.templates = {} // by language and kind
     const { stacks } = this.template("attention", data.first)
-    this.known = { languages: Object.keys(data.languages), start: data.start, stacks }
+    this.known = { languages: Object.keys(data.languages), start: data.start, stacks, lesson: data.lesson }
     this.client = new Client(new TextDecoder().decode(bytesOf("worker")), () => this.model(), (loaded, size) => this.progress(loaded, size))
     this.client.onConfidence = (id, confidence) => this.doubt(id, confidence)
     this.build()
@@ -70,6 +71,24 @@ class Site {
     this.write()
     if (asked !== this.question() || !this.given) this.compute()
     else this.present()
+  }
+
+  /** Show a step of the lesson, and the row of this sentence that it is about; 0: close the lesson. */
+  openStep(step) {
+    if (step) this.aim(step)
+    this.change({ step })
+  }
+
+  aim(step) {
+    const { given, data, known } = this
+    this.aimedAt = given.trace.meta.source
+    Object.assign(this.state, stateOf(data.lesson.steps[step - 1], given, known, this.isOfLesson))
+    this.begun = { ...this.state.selection, opened: ++this.opened }
+  }
+
+  /** Whether the sentence that is shown is the lesson's own. */
+  get isOfLesson() {
+    return this.given.trace.meta.source === this.data.example.source
   }
 
   preferred() {
@@ -190,6 +209,10 @@ class Site {
   take({ id, trace, messages }) {
     this.given = { id, trace, messages }
     const { tokens } = trace
+    if (this.state.step && this.aimedAt !== trace.meta.source) {
+      this.aim(this.state.step)
+      this.store()
+    }
     const { selection, zoom } = this.state
     const [part, layer, kind, head, query, key] = zoom.split(".")
     const sides = kind === "cross_attn" ? ["tgt", "src"] : Array(2).fill(part === "encoder" ? "src" : "tgt")
@@ -212,6 +235,7 @@ class Site {
     for (const name of Object.keys(VIEWS)) this.hosts[name].hidden = name !== kind
     this.tabs.forEach((tab) => tab.setAttribute("aria-current", String(tab.dataset.page === this.state.page)))
     this.writeOutcome()
+    this.writeLesson()
     this.writeSilenced()
     this.silences.hidden = kind === "embedding" // which has no heads
     this.say(this.lead, kind === "embedding" ? this.words.embedding_about : "")
@@ -276,7 +300,9 @@ class Site {
   build() {
     const { root } = this
     this.title = document.querySelector("h1")
-    this.switch = part(document.querySelector("header"), "div", "languages", { role: "group" })
+    const header = document.querySelector("header")
+    this.learn = button(header, "learn", () => this.openStep(this.state.step ? 0 : 1))
+    this.switch = part(header, "div", "languages", { role: "group" })
     for (const [code, name] of Object.entries(this.data.languages)) {
       button(this.switch, "language", () => this.speak(code), name).lang = code
     }
@@ -300,6 +326,7 @@ class Site {
     this.notice = part(root, "p", "notice")
     this.problem = part(root, "div", "problem", { role: "alert" })
     this.problem.hidden = true
+    this.lesson = new LessonBar(root, (step) => this.openStep(step))
     const bar = part(root, "nav", "pages")
     this.tabs = Object.keys(PAGES).map((page) => {
       const tab = button(bar, "page", () => this.change({ page }))
@@ -318,6 +345,7 @@ class Site {
     document.documentElement.lang = this.lang
     document.title = this.title.textContent = words.title
     for (const one of this.switch.children) one.setAttribute("aria-pressed", String(one.lang === this.lang))
+    this.learn.textContent = data.lesson.title[this.lang]
     this.switch.ariaLabel = words.language
     Object.assign(this.box, { ariaLabel: words.sentence, placeholder: words.type })
     if (document.activeElement !== this.box) this.box.value = this.source
@@ -372,16 +400,24 @@ class Site {
   writeOutcome() {
     const { words } = this
     const { special, meta } = this.given.trace
-    const { next } = this.given.messages.map.tokens // as they are displayed
+    const { tokens, steps } = this.given.messages.map
     this.say(this.name, meta.forced ? words.target : words.translation)
     this.own.hidden = !meta.forced
     this.outcome.lang = meta.to
     this.chips.replaceChildren()
-    next.forEach((token, i) => {
+    tokens.next.forEach((token, i) => { // as it is displayed
       const chip = button(this.chips, "chip-button", () => this.offer(i, chip), token)
       chip.dataset.special = String(special.next[i])
+      chip.style.setProperty("--share", steps[i].following)
       chip.title = fill(words.instead, { token })
     })
+  }
+
+  writeLesson() {
+    const { given, known, lang, words, data } = this
+    const { step } = this.state
+    this.learn.setAttribute("aria-pressed", String(step > 0))
+    this.lesson.show(data.lesson, { number: step, given, known, keepsRow: this.isOfLesson, lang, words })
   }
 
   /** List what else the model could have written at a place. */
