@@ -65,6 +65,10 @@ _WORDS = {
     "silence": N_("Silence this head: {head}"),
     "restore": N_("Restore this head: {head}"),
     "restore_all": N_("Restore all heads"),
+    "mask": N_("Change the mask: click a cell to hide it, again to show it"),
+    "cell": N_("{attention}, layer {layer}: “{query}” without “{key}”"),
+    "unmask": N_("Show this cell again"),
+    "unmask_all": N_("Show all cells"),
     "step": N_("Step {step} of {steps}"),
     "back": N_("Back"),
     "next": N_("Next"),
@@ -87,6 +91,10 @@ _ERRORS = {
     "digest": N_("The model's file is damaged or of another version: whoever runs this page has to copy it again."),
     "worker": N_("This browser starts no worker, in which the model would compute: try another browser."),
     "broken": N_("The model's file cannot be read: whoever runs this page has to copy it again."),
+    "cell": N_(
+        "What is hidden lies outside of the sentence or of its translation, which may have become shorter: show it "
+        "again."
+    ),
     "failed": _FAILED,
 }
 """The engine's codes (static/engine/errors.js) to sentences; any other code is a failure."""

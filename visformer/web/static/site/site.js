@@ -11,7 +11,7 @@ import { mountPanels } from "../panels/panels.js"
 import { button, fill, part } from "../shared/dom.js"
 import { messageOf } from "../shared/message.js"
 import { spellWeight } from "../shared/numbers.js"
-import { readAddress, writeAddress } from "./address.js"
+import { MOST_MASKED, mayHide, readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
 import { LessonBar, stateOf } from "./lesson.js"
 
@@ -23,6 +23,8 @@ const MEGABYTE = 1e6
 const EDGE = 8 // pixels between the list of other tokens and the edge of the window
 
 const isSame = (a, b) => HEAD.every((name) => a[name] === b[name])
+const isSameCell = (a, b) => ["stack", "layer", "query", "key"].every((name) => a[name] === b[name])
+const whereOf = ({ stack, layer }) => stack.replace(".", `.${layer}.`)
 const bytesOf = (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0))
 
 export function showSite() {
@@ -31,7 +33,7 @@ export function showSite() {
 
 class Site {
   constructor(root, data) {
-    Object.assign(this, { root, data, opened: 0, views: {}, shown: {}, busy: 0 })
+    Object.assign(this, { root, data, opened: 0, views: {}, shown: {}, busy: 0, isMasking: false })
     this.received = { loaded: 0, size: data.load.weights.size }
     this.templates = {} // by language and kind
     const { stacks } = this.template("attention", data.first)
@@ -112,8 +114,8 @@ class Site {
 
   /** What the engine has to answer for this state. */
   question() {
-    const { text, target, silenced } = this.state
-    return JSON.stringify([text || this.data.example.source, target, this.ids, silenced, this.lang])
+    const { text, target, silenced, masked } = this.state
+    return JSON.stringify([text || this.data.example.source, target, this.ids, silenced, masked, this.lang])
   }
 
   get source() {
@@ -121,14 +123,14 @@ class Site {
   }
 
   get edits() {
-    return this.state.silenced.map(({ stack, layer, head }) => {
-      const [part, kind] = stack.split(".")
-      return { edit: "Silence", where: `${part}.${layer}.${kind}`, head }
-    })
+    const { silenced, masked } = this.state
+    const silences = silenced.map((one) => ({ edit: "Silence", where: whereOf(one), head: one.head }))
+    const blocks = masked.map((one) => ({ edit: "Block", where: whereOf(one), head: null, query: one.query, key: one.key }))
+    return [...silences, ...blocks]
   }
 
   get isExample() {
-    return this.source === this.data.example.source && !this.state.target && !this.state.silenced.length
+    return this.source === this.data.example.source && !this.state.target && !this.edits.length
   }
 
   // The engine
@@ -172,6 +174,7 @@ class Site {
   async compute() {
     const question = this.question()
     if (this.isExample || !this.given) this.take(this.example())
+    if (this.isExample && !this.isLost) this.report(null)
     if (this.isExample || !this.client.isReady) return
     this.busy++
     this.root.dataset.state = "busy"
@@ -236,7 +239,7 @@ class Site {
     this.tabs.forEach((tab) => tab.setAttribute("aria-current", String(tab.dataset.page === this.state.page)))
     this.writeOutcome()
     this.writeLesson()
-    this.writeSilenced()
+    this.writeEdits()
     this.silences.hidden = kind === "embedding" // which has no heads
     this.say(this.lead, kind === "embedding" ? this.words.embedding_about : "")
     const message = given.messages[kind]
@@ -256,7 +259,7 @@ class Site {
   draw(kind, message) {
     const host = this.hosts[kind]
     if (this.views[kind]) this.views[kind].update(message)
-    else this.views[kind] = VIEWS[kind](host, message, { above: host.getBoundingClientRect().top, onSelect: (chosen) => this.select(kind, chosen), onZoom: (zoom) => this.zoom(zoom) })
+    else this.views[kind] = VIEWS[kind](host, message, { above: host.getBoundingClientRect().top, onSelect: (chosen) => this.select(kind, chosen), onZoom: (zoom) => this.zoom(zoom), onCell: (cell) => this.mask(cell) })
   }
 
   /** The head, or more, that the visitor has selected in a view; the other view follows when it is shown. */
@@ -267,7 +270,7 @@ class Site {
     Object.assign(selection, kind === "map" && !isSame(selection, follows) ? { query: null, key: null, cells: "", heads: "" } : {}, follows)
     if (kind === "map") this.begun = { ...selection, opened: this.opened }
     this.store()
-    this.writeSilenced()
+    this.writeEdits()
   }
 
   zoom(zoom) {
@@ -374,7 +377,7 @@ class Site {
     this.ids = null
     this.box.value = text
     this.report(null)
-    this.change({ text: sentence === this.data.example.source ? "" : text, target: "" })
+    this.change({ text: sentence === this.data.example.source ? "" : text, target: "", masked: [] })
   }
 
   say(element, words) {
@@ -459,38 +462,76 @@ class Site {
   choose(decoding) {
     const asked = this.question()
     this.ids = decoding?.ids ?? null
-    this.state.target = decoding?.text ?? ""
+    Object.assign(this.state, { target: decoding?.text ?? "", masked: [] })
     this.store("pushState")
     if (asked !== this.question()) this.compute()
   }
 
-  // Silenced heads
+  // Silenced heads, hidden cells
 
-  nameOf({ stack, layer, head }) {
-    const { text } = this.template("map")
-    const [part, kind] = stack.split(".")
-    return fill(text.head, { stack: kind === "cross_attn" ? text.cross_attn : text[part], layer: layer + 1, head: head + 1 })
+  /** Hide a cell from all heads of its layer, or show it again. @returns {boolean} whether clicks do that, not lock the cell */
+  mask(place) {
+    const { stack, layer, query, key, view, merging } = place
+    const isTaken = this.isMasking && view === "heatmap" && !merging && query !== null && key !== null
+    if (!isTaken) return false
+    const { masked } = this.state
+    const cell = { stack, layer, query, key }
+    const others = masked.filter((one) => !isSameCell(one, cell))
+    const isHidden = others.length < masked.length
+    if (!isHidden && !(mayHide(cell) && masked.length < MOST_MASKED)) return true
+    this.begun = { ...place, opened: this.opened } // the cell is locked, and says its weight
+    this.change({ masked: isHidden ? others : [...masked, cell], selection: place })
+    return true
   }
 
-  writeSilenced() {
-    const { words, silences } = this
-    const { silenced, selection } = this.state
+  attentionOf({ stack }) {
+    const { text } = this.template("map")
+    const [part, kind] = stack.split(".")
+    return kind === "cross_attn" ? text.cross_attn : text[part]
+  }
+
+  nameOf({ stack, layer, head }) {
+    return fill(this.template("map").text.head, { stack: this.attentionOf({ stack }), layer: layer + 1, head: head + 1 })
+  }
+
+  nameOfCell({ stack, layer, query, key }) {
+    const { rows, columns } = this.known.stacks.find(({ name }) => name === stack)
+    const { tokens } = this.given.messages.map
+    const named = (side, at) => tokens[side][at] ?? String(at + 1)
+    const names = { attention: this.attentionOf({ stack }), layer: layer + 1, query: named(rows, query), key: named(columns, key) }
+    return fill(this.words.cell, names)
+  }
+
+  writeEdits() {
+    const { words, silences, kind, isMasking } = this
+    const { silenced, masked, selection } = this.state
     const focus = Object.fromEntries(HEAD.map((name) => [name, selection[name]]))
-    const key = JSON.stringify([silenced, focus, this.lang])
+    const canMask = kind === "attention" && selection.view === "heatmap"
+    const names = masked.map((one) => this.nameOfCell(one))
+    const key = JSON.stringify([silenced, focus, this.lang, names, canMask, isMasking])
     if (silences.dataset.key === key) return
-    const hadFocus = silences.contains(document.activeElement)
+    const [hadFocus, hadSwitch] = [silences.contains(document.activeElement), document.activeElement?.matches(".vf-masking")]
     silences.dataset.key = key
     silences.replaceChildren()
     const isSilent = silenced.some((one) => isSame(one, focus))
-    const without = (head) => silenced.filter((one) => !isSame(one, head))
-    const act = () => this.change({ silenced: isSilent ? without(focus) : [...silenced, focus] })
+    const without = (all, gone) => all.filter((one) => one !== gone)
+    const act = () => this.change({ silenced: isSilent ? silenced.filter((one) => !isSame(one, focus)) : [...silenced, focus] })
     const toggle = button(silences, "silence", act, fill(isSilent ? words.restore : words.silence, { head: this.nameOf(focus) }))
+    const chip = (name, title, change) => (button(silences, "silenced", () => this.change(change), `${name} ×`).title = title)
     for (const one of silenced.filter((one) => !isSame(one, focus))) {
-      const chip = button(silences, "silenced", () => this.change({ silenced: without(one) }), `${this.nameOf(one)} ×`)
-      chip.title = fill(words.restore, { head: this.nameOf(one) })
+      chip(this.nameOf(one), fill(words.restore, { head: this.nameOf(one) }), { silenced: without(silenced, one) })
     }
     if (silenced.length > 1) button(silences, "restore-all", () => this.change({ silenced: [] }), words.restore_all)
-    if (hadFocus) toggle.focus()
+    const masking = canMask && button(silences, "masking", () => this.switchMasking(), words.mask)
+    if (masking) masking.setAttribute("aria-pressed", String(isMasking))
+    masked.forEach((one, i) => chip(names[i], words.unmask, { masked: without(masked, one) }))
+    if (masked.length > 1) button(silences, "restore-all", () => this.change({ masked: [] }), words.unmask_all)
+    if (hadFocus) ((hadSwitch && masking) || toggle).focus()
+  }
+
+  switchMasking() {
+    this.isMasking = !this.isMasking
+    this.writeEdits()
   }
 }
 
