@@ -117,7 +117,7 @@ def lesson_bar(app):
 
 
 def shows_something(app):
-    return bool(picture_components(app) or app.get("plotly_chart") or app.dataframe)
+    return bool(picture_components(app) or app.get("plotly_chart") or app.dataframe or app.table)
 
 
 # Using a page ---------------------------------------------------------------------------------------------------------

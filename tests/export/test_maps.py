@@ -53,8 +53,8 @@ def test_cells_hold_the_numbers_with_the_decimals_that_they_need():
         return lines[1:10]
 
     assert numbers(COUNTS) == ["0", "1", "2", "40", "3", "0", "20", "0", "5"]
-    assert numbers(SIGNED) == [".00", "-.50", ".25", "1.50", "-2.00", ".00", ".12", ".00", "1.00"]
-    assert numbers(SIGNED / 1000) == [".0000", "-.0005", ".0003", ".0015", "-.0020", ".0000", ".0001", ".0000", ".0010"]
+    assert numbers(SIGNED) == ["0", "-.50", ".25", "1.50", "-2.00", "0", ".12", "0", "1.00"]
+    assert numbers(SIGNED / 1000) == ["0", "-.0005", ".0003", ".0015", "-.0020", "0", ".0001", "0", ".0010"]
     assert numbers(SIGNED * 1e-9)[1:5] == ["-5.0e-10", "2.5e-10", "1.5e-09", "-2.0e-09"]
 
 

@@ -88,9 +88,9 @@ def test_a_link_has_a_smaller_range_than_a_call_from_python():
         positions.option("positions").read("3000", positions.setting(Source(), {}))
 
 
-def test_a_single_position_has_a_bias_of_zero():
-    heads = picture("position-alibi").make(Source(), {"positions": 1})
-    assert [head.values.tolist() for head in heads] == [[[0]]] * 4
+def test_at_its_own_position_nothing_is_taken_from_a_weight():
+    (panel,) = picture("position-alibi").make(Source(), {"positions": 1})
+    assert (panel.values == 1).all()
 
 
 def test_a_picture_is_a_figure_in_a_notebook(trace):

@@ -245,6 +245,6 @@ EDIT = View(
 PAGE = Page(
     name="masks", section="see", order=50, title=N_("Masks"),
     about=N_("Which words may read which: padding, no looking ahead, and a mask of your own."),
-    views=(STEPS, SCORES, BATCH, EDIT), where="masks",
+    views=(BATCH, SCORES, STEPS, EDIT), where="masks",
 )
 # fmt: on

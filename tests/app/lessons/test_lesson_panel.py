@@ -423,15 +423,16 @@ def test_files_are_named_after_their_lesson(new_app, monkeypatch):
     for lesson, language, names in (
         (url_state.SHIPPED, "en", []),
         (url_state.SHIPPED, "zh", []),
-        (packed, "en", ["names.yaml", "names-en.html"]),
-        (chinese, "zh", ["lesson.yaml", "lesson-zh.html"]),
+        (packed, "en", ["names.yaml", "names-en.html", "names-worksheet-en.html"]),
+        (chinese, "zh", ["lesson.yaml", "lesson-zh.html", "lesson-worksheet-zh.html"]),
     ):
         app = new_app(lang=language, lesson=lesson, step="1")
         app.session_state["lesson_menu"] = True
         files.clear()
         app.run()
         every = [file for file in files if file.endswith((".yaml", f"-{language}.html"))]
-        shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in (".yaml", f"-{language}.html")]
+        ends = (".yaml", f"-{language}.html", f"-worksheet-{language}.html")
+        shipped = [f"{each}{end}" for each in sorted(SHIPPED_NAMES) for end in ends]
         assert every == [*shipped, *names], "those of each lesson"
         assert open_lesson.lesson_of(lesson).title_in(language) in texts(app)
         (uploader,) = app.get("file_uploader")

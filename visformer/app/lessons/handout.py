@@ -134,10 +134,10 @@ def worksheet(lesson: Lesson, language: str, *, model_of: ModelOf) -> str:
     questions, answers = [], []
     for step in lesson.steps:
         cancellation.check()
-        if not step.text("try", language):
-            continue
         values = step.facts(trace_of(step.state, model_of, needs(step.fields)), step.sentence) if step.fields else {}
         title, tried, answer = (filled(step.text(name, language), values) for name in ("title", "try", "answer"))
+        if not tried:
+            continue
         questions.append(f"<li><b>{escape(title)}</b> {escape(tried)}</li>")
         hints = [filled(hint, values) for hint in step.hints_in(language)]
         answers.append(f"<li><b>{escape(title)}</b> {escape(answer or ' '.join(hints))}</li>")

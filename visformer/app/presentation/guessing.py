@@ -509,7 +509,7 @@ def _picture(question: Question, result: Result) -> None:
         low, high = result.interval
         about = _("The {level} interval of the room's {share:.0%} is {low:.0%} to {high:.0%}.")
         told.append(about.format(level="95 %", share=result.share, low=low, high=high))
-    st.caption(paragraph(*told))
+    st.caption(plain(paragraph(*told)))
 
 
 def _headline(question: Question, result: Result) -> str:
