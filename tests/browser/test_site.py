@@ -168,6 +168,13 @@ def test_what_enters_the_first_layer_is_that_of_the_sentence(open_site, model):
     value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
     trace = model.trace(SENTENCE, record=("src.input",))
     assert abs(trace["src.input"].value[0] - value).min() < 1e-3
+    page.get_by_role("button", name="Target", exact=True).click()
+    expect(page.locator(".vf-entering [aria-pressed=true]")).to_have_text("Target")
+    assert "embedding_side=tgt" in fragment(page)
+    matrix.press("ArrowRight")
+    value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
+    trace = model.trace(SENTENCE, record=("tgt.input",))
+    assert abs(trace["tgt.input"].value - value).min() < 1e-3
 
 
 @pytest.mark.parametrize(("text", "lang"), [(EXAMPLES[0], "en"), (SENTENCE, "zh")])

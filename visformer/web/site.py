@@ -19,7 +19,7 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import ENGLISH, Gettext, languages, translations
 from visformer.model.tokenizer import EOS, Tokenizer
 from visformer.panel import Panel
-from visformer.pictures.embedding import sums
+from visformer.pictures.embedding import Side, sums
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.map import RECORD
 from visformer.system.files import write_whole
@@ -34,6 +34,8 @@ from visformer.web.payload import pack
 from visformer.web.selection import START_VIEW, Selection
 
 PAGE, OFFLINE = "index.html", "offline.js"
+
+_SIDES: Mapping[str, Side] = {"embedding": "src", "target": "tgt"}  # the pictures of what enters the first layer
 
 _LESSON = Path(__file__).parents[1] / "app" / "lessons" / "shipped" / "attention-in-three-minutes.yaml"
 
@@ -51,6 +53,8 @@ _WORDS = {
         "What enters the first layer: a row for each token of the sentence, its embedding, the waves that tell its "
         "place, and their sum."
     ),
+    "source": N_("Source"),
+    "decoded": N_("Target"),
     "translation": N_("Translation:"),
     "target": N_("Its target:"),
     "own": N_("The model's own translation"),
@@ -156,7 +160,8 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
         gettext = translations(lang).gettext
         messages[f"map-{lang}"] = pack_map(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
         messages[f"attention-{lang}"] = pack(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
-        messages[f"embedding-{lang}"] = pack_panels([_entering(trace)], gettext=gettext, lang=lang)
+        for name, side in _SIDES.items():
+            messages[f"{name}-{lang}"] = pack_panels([_entering(trace, side)], gettext=gettext, lang=lang)
     scriptless = " ".join(dict.fromkeys(translations(lang).gettext(_SCRIPTLESS) for lang in languages()))
     header = f"<header><h1>{_WORDS['title']}</h1></header>"
     return document(
@@ -172,9 +177,9 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
     )
 
 
-def _entering(trace: Trace) -> list[Panel]:
+def _entering(trace: Trace, side: Side) -> list[Panel]:
     """Draw what enters the first layer; the example has no parameters, by which a Trace says that they are scaled."""
-    embed, *others = sums(trace, "src")
+    embed, *others = sums(trace, side)
     return [replace(embed, title=N_("embedding × √d_model")), *others]
 
 

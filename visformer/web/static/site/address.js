@@ -86,10 +86,11 @@ export function readAddress({ search, hash, pathname }, { languages, start, stac
     selection,
     zoom: take("zoom", (text) => ZOOM.test(text) && isPlace(text, stacks)) ?? "",
     silenced: take("silenced", isSilenced, known) ?? [],
+    side: take("embedding_side", (text) => ["src", "tgt"].includes(text), (text) => (text === "tgt" ? text : "")) ?? "",
     masked: take("masked", areCells, cellsOf) ?? [],
     step,
   }
-  const others = ["v", "page", "lang", "text", "target", "stack", ...Object.keys(FORMS), ...FLAGS, ...PLACES, "zoom", "silenced", "masked", "lesson", "step"]
+  const others = ["v", "page", "lang", "text", "target", "stack", ...Object.keys(FORMS), ...FLAGS, ...PLACES, "zoom", "silenced", "masked", "embedding_side", "lesson", "step"]
   const unknown = [...given].filter(([name]) => !others.includes(name)).map(([name, value]) => `${name}=${value}`)
   return { state, ignored: [...ignored, ...unknown] }
 }
@@ -102,7 +103,7 @@ function isPlace(text, stacks) {
 }
 
 /** @returns {string} the state as what follows "#"; values at their default are left out */
-export function writeAddress({ page, lang, text, target, selection, zoom, silenced, masked, step }, { start, lesson }) {
+export function writeAddress({ page, lang, text, target, selection, zoom, silenced, masked, side, step }, { start, lesson }) {
   const fields = { page, lang, text, target }
   const names = ["stack", ...Object.keys(DEFAULT)]
   if (names.some((name) => (selection[name] ?? DEFAULT[name]) !== (start[name] ?? DEFAULT[name]))) {
@@ -114,6 +115,7 @@ export function writeAddress({ page, lang, text, target, selection, zoom, silenc
   }
   Object.assign(fields, { zoom, silenced: silenced.map(({ stack, layer, head }) => `${shortOf(stack)}.${layer + 1}.${head + 1}`).join("_") })
   fields.masked = masked.map(({ stack, layer, query, key }) => [shortOf(stack), layer + 1, query + 1, key + 1].join(".")).join("_")
+  fields.embedding_side = side
   if (step) Object.assign(fields, { lesson: lesson.name, step })
   const filled = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false)
   return filled.length ? new URLSearchParams([["v", VERSION], ...filled]).toString() : ""

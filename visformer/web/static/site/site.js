@@ -17,6 +17,7 @@ import { LessonBar, stateOf } from "./lesson.js"
 
 const VIEWS = { map: mountMap, attention: mountAttention, embedding: mountPanels }
 const PAGES = { "": "map", attention: "attention", embedding: "embedding" }
+const MESSAGES = ["attention", "map", "embedding", "target"] // target: the other side of embedding
 const HEAD = ["stack", "layer", "head"]
 const OTHERS = 6 // candidates that are offered for a token
 const MEGABYTE = 1e6
@@ -180,8 +181,8 @@ class Site {
     this.root.dataset.state = "busy"
     this.report(null)
     this.say(this.status, this.words.translating)
-    const [attention, map, embedding] = ["attention", "map", "embedding"].map((kind) => ({ template: this.template(kind) }))
-    const draw = { attention, map: { ...map, said: this.data.said[this.lang] }, embedding }
+    const [attention, map, embedding, target] = MESSAGES.map((kind) => ({ template: this.template(kind) }))
+    const draw = { attention, map: { ...map, said: this.data.said[this.lang] }, embedding, target }
     try {
       const answer = await this.client.ask({ kind: "trace", source: this.source, how: this.how(this.data.record), draw })
       if (answer.kind === "trace" && question === this.question()) this.take(answer)
@@ -205,7 +206,7 @@ class Site {
   }
 
   example() {
-    const messages = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, this.template(kind)]))
+    const messages = Object.fromEntries(MESSAGES.map((kind) => [kind, this.template(kind)]))
     return { id: 0, trace: this.data.example.trace, messages }
   }
 
@@ -241,8 +242,10 @@ class Site {
     this.writeLesson()
     this.writeEdits()
     this.silences.hidden = kind === "embedding" // which has no heads
-    this.say(this.lead, kind === "embedding" ? this.words.embedding_about : "")
-    const message = given.messages[kind]
+    this.entering.hidden = kind !== "embedding"
+    const { side } = this.state
+    this.sides.forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.side === side)))
+    const message = given.messages[kind === "embedding" && side ? "target" : kind]
     const key = `${message.revision} ${message.text.lang} ${this.opened}`
     if (this.shown[kind] === key) return
     this.shown[kind] = key
@@ -337,7 +340,13 @@ class Site {
       return tab
     })
     this.silences = part(bar, "div", "silences")
-    this.lead = part(root, "p", "lead")
+    this.entering = part(root, "div", "entering")
+    this.lead = part(this.entering, "span", "lead")
+    this.sides = ["", "tgt"].map((side) => {
+      const one = button(this.entering, "side", () => this.change({ side }))
+      one.dataset.side = side
+      return one
+    })
     this.hosts = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, part(root, "div", "host", { "data-kind": kind })]))
     this.others = part(root, "div", "others", { popover: "", role: "dialog" })
   }
@@ -357,6 +366,8 @@ class Site {
     this.chooser.ariaLabel = words.examples
     this.tabs.forEach((tab) => (tab.textContent = words[`page_${PAGES[tab.dataset.page]}`]))
     this.own.textContent = words.own
+    this.lead.textContent = words.embedding_about
+    this.sides.forEach((one, i) => (one.textContent = [words.source, words.decoded][i]))
     if (this.client.isReady) this.say(this.status, words.another)
     else this.progress(this.received.loaded, this.received.size)
     if (this.refusal) this.report(this.refusal, this.isLost)
