@@ -10,8 +10,10 @@ import visformer as vf
 from tests.browser.conftest import TIMEOUT, serving_files
 from tests.browser.test_legible import TAGS, examined
 from visformer.adapters.checkpoints import start_of
+from visformer.app.lessons import lesson_file
+from visformer.app.lessons.facts import filled
 from visformer.app.session import url_state
-from visformer.edits import Silence
+from visformer.edits import Block, Silence
 from visformer.i18n import translations
 from visformer.pictures.examples import EXAMPLES
 from visformer.web.selection import Selection
@@ -166,6 +168,105 @@ def test_what_enters_the_first_layer_is_that_of_the_sentence(open_site, model):
     value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
     trace = model.trace(SENTENCE, record=("src.input",))
     assert abs(trace["src.input"].value[0] - value).min() < 1e-3
+    page.get_by_role("button", name="Target", exact=True).click()
+    expect(page.locator(".vf-entering [aria-pressed=true]")).to_have_text("Target")
+    assert "embedding_side=tgt" in fragment(page)
+    matrix.press("ArrowRight")
+    value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
+    trace = model.trace(SENTENCE, record=("tgt.input",))
+    assert abs(trace["tgt.input"].value - value).min() < 1e-3
+
+
+@pytest.mark.parametrize(("text", "lang"), [(EXAMPLES[0], "en"), (SENTENCE, "zh")])
+def test_attention_in_three_minutes_is_about_the_visitors_sentence(open_site, model, text, lang):
+    lesson, gettext = lesson_file.load(url_state.SHORT), translations(lang).gettext
+    page, trace = open_site(f"lang={lang}"), model.trace(text, record=("*.pattern", "*.mask", "logits"))
+    type_sentence(page, text)
+    wait_for_words(page, shown(trace))
+    page.get_by_role("button", name=lesson.title_in(lang)).click()
+    seen = []
+    for number, step in enumerate(lesson.steps, 1):
+        say, answer = (filled(step.text(name, lang), step.facts(trace, text)) for name in ("say", "answer"))
+        expect(page.locator(".vf-lesson-say")).to_have_text(say)
+        if step.state.page != "head":  # whose task only the app draws
+            page.locator(".vf-lesson summary").first.click()
+            expect(page.locator(".vf-lesson-folded").first).to_have_text(answer)
+            assert page.locator(".vf-lesson-folded").first.is_visible()
+        seen.append(dict(field.split("=") for field in fragment(page).split("&")))
+        assert (seen[-1]["lesson"], seen[-1]["step"]) == (url_state.SHORT, str(number))
+        if number < len(lesson.steps):
+            page.get_by_role("button", name=gettext("Next"), exact=True).click()
+    query = {EXAMPLES[0]: "4", SENTENCE: "3"}[text]
+    assert [place.get("page", "") for place in seen] == ["attention", "", "attention", ""]
+    assert seen[0]["query"] == query
+    assert seen[1]["zoom"].startswith(f"decoder.1.cross_attn.8.{query}.")
+    assert seen[2]["view"] == "layer"
+    page.get_by_role("button", name=gettext("Close"), exact=True).click()
+    expect(page.locator(".vf-lesson")).to_be_hidden()
+
+
+def test_a_step_in_the_address_turns_to_another_sentence(open_site, model):
+    page = open_site(f"lesson={url_state.SHORT}&step=2")
+    type_sentence(page, SENTENCE)
+    wait_for_words(page, shown(model.trace(SENTENCE)))
+    expect(page.locator(".vf-lesson-say")).to_contain_text("喜欢")
+    expect(page.locator(".vf-say")).to_contain_text("reads “like”")
+    page.go_back()
+    expect(page.locator(".vf-lesson-say")).to_contain_text("东北")
+
+
+def click_cell(page, row, column):
+    canvas = page.locator(".vf-host[data-kind=attention] .vf-large")
+    at = {
+        name: float(number) for name, number in canvas.evaluate("canvas => ({ ...canvas.dataset })").items() if number
+    }
+    x, y = (at["left"] + (column + 0.5) * at["cellWidth"], at["top"] + (row + 0.5) * at["cellHeight"])
+    canvas.click(position={"x": x, "y": y})
+    page.wait_for_selector(READY)
+
+
+def test_a_hidden_cell_changes_what_it_changes_in_python(open_site, model):
+    page = open_site("page=attention&stack=cross&layer=1&head=8")
+    root = page.locator(".vf-host[data-kind=attention] .vf-root")
+    page.get_by_role("button", name="Change the mask: click a cell to hide it, again to show it").click()
+    click_cell(page, 3, 3)
+    expect(root).to_have_attribute("data-weight", "0")
+    assert "masked=cross.1.4.4" in fragment(page)
+    trace = model.trace(EXAMPLES[0], edits=[Block("decoder.0.cross_attn", query=3, key=3)])
+    wait_for_words(page, shown(trace))
+    root.locator(".vf-large").press("Shift+ArrowRight")
+    expect(root).to_have_attribute("data-key", "4")
+    weight = float(trace["decoder.0.cross_attn.pattern"].value[7, 3, 4])
+    assert float(root.get_attribute("data-weight")) == pytest.approx(weight, rel=1e-3)
+    root.locator(".vf-large").press("Enter")
+    expect(page.locator(".vf-silenced")).to_have_count(2)
+    click_cell(page, 3, 4)
+    expect(page.locator(".vf-silenced")).to_have_text(["Cross-attention, layer 1: “东北” without “Northeastern” ×"])
+    page.locator(".vf-silenced").click()
+    wait_for_words(page, shown(model.trace(EXAMPLES[0])))
+    assert "masked" not in fragment(page)
+
+
+def test_only_what_the_model_may_read_can_be_hidden_and_only_in_its_sentence(open_site):
+    page = open_site("page=attention&stack=decoder&layer=2&head=1&masked=decoder.2.3.2")
+    chip = page.locator(".vf-silenced")
+    page.get_by_role("button", name="Change the mask: click a cell to hide it, again to show it").click()
+    click_cell(page, 1, 3)
+    expect(chip).to_have_count(1)
+    click_cell(page, 2, 1)
+    expect(chip).to_have_count(0)
+    click_cell(page, 3, 1)
+    expect(chip).to_have_count(1)
+    type_sentence(page, SENTENCE)
+    wait_for_words(page, ["我", "喜欢", "猫", "。", "</s>"])
+    expect(chip).to_have_count(0)
+
+
+def test_a_hidden_cell_outside_of_the_translation_is_said_to_be_there(open_site):
+    page = open_site("masked=cross.1.99.1")
+    expect(page.locator(".vf-problem")).to_contain_text(_ERRORS["cell"])
+    page.locator(".vf-silenced").click()
+    expect(page.locator(".vf-problem")).to_be_hidden()
 
 
 STATES = [
@@ -214,6 +315,10 @@ HOSTILE = [
     "text=" + "%3Cscript%3Ealert(1)%3C/script%3E",
     "text=%ff%00&target=%20",
     "&&&=%&#=#",
+    "lesson=attention-in-three-minutes&step=5&lesson=../x",
+    "step=2",
+    "masked=decoder.1.1.2",
+    "masked=" + "_".join(["cross.1.1.1"] * 65),
 ]
 
 
@@ -323,10 +428,12 @@ WINDOWS = {(1280, 720), (1024, 640), (390, 844), (320, 640)}
 )
 def test_everybody_can_read_and_use_it(open_site, lang, scheme):
     assert TAGS
-    page = open_site(f"lang={lang}&silenced=cross.1.1", scheme=scheme)
+    page = open_site(
+        f"lang={lang}&silenced=cross.1.1&masked=cross.1.4.4_cross.1.5.5&lesson={url_state.SHORT}", scheme=scheme
+    )
     for width, height in sorted(WINDOWS):
         page.set_viewport_size({"width": width, "height": height})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} is too narrow"
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # once it is painted for it
     for _ in range(2):
         assert not examined(page)
         page.get_by_role("button", name=translations(lang).gettext("Attention"), exact=True).click()

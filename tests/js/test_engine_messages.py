@@ -111,12 +111,13 @@ def test_the_whole_models_message(node, model, source):
     assert_same(ours, expected)
 
 
+@pytest.mark.parametrize("side", ["src", "tgt"])
 @pytest.mark.parametrize("source", SENTENCES.values(), ids=SENTENCES)
-def test_the_message_of_what_enters_the_first_layer(node, model, source):
-    record = ("src.embed", "src.position", "src.input")
+def test_the_message_of_what_enters_the_first_layer(node, model, source, side):
+    record = (f"{side}.embed", f"{side}.position", f"{side}.input")
     first, trace = (model.trace(text, record=record) for text in (TEMPLATE, source))
-    header, numbers = made(node, "embeddingMessage", pack_panels(sums(first, "src")), trace)
-    expected, wanted = read_message(pack_panels(sums(trace, "src")))
+    header, numbers = made(node, "embeddingMessage", pack_panels(sums(first, side)), trace, side)
+    expected, wanted = read_message(pack_panels(sums(trace, side)))
     assert {**header, "revision": expected["revision"]} == expected
     assert numbers == wanted
 

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of, start_of
 from visformer.errors import N_, VisformerError
 from visformer.i18n import ENGLISH, Gettext, languages, translations
 from visformer.model.tokenizer import EOS, Tokenizer
 from visformer.panel import Panel
-from visformer.pictures.embedding import sums
+from visformer.pictures.embedding import Side, sums
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.map import RECORD
 from visformer.system.files import write_whole
@@ -34,6 +35,10 @@ from visformer.web.selection import START_VIEW, Selection
 
 PAGE, OFFLINE = "index.html", "offline.js"
 
+_SIDES: Mapping[str, Side] = {"embedding": "src", "target": "tgt"}  # the pictures of what enters the first layer
+
+_LESSON = Path(__file__).parents[1] / "app" / "lessons" / "shipped" / "attention-in-three-minutes.yaml"
+
 _WORDS = {
     "title": N_("How a Transformer translates a sentence"),
     "language": N_("Language"),
@@ -48,6 +53,8 @@ _WORDS = {
         "What enters the first layer: a row for each token of the sentence, its embedding, the waves that tell its "
         "place, and their sum."
     ),
+    "source": N_("Source"),
+    "decoded": N_("Target"),
     "translation": N_("Translation:"),
     "target": N_("Its target:"),
     "own": N_("The model's own translation"),
@@ -62,6 +69,17 @@ _WORDS = {
     "silence": N_("Silence this head: {head}"),
     "restore": N_("Restore this head: {head}"),
     "restore_all": N_("Restore all heads"),
+    "mask": N_("Change the mask: click a cell to hide it, again to show it"),
+    "cell": N_("{attention}, layer {layer}: “{query}” without “{key}”"),
+    "unmask": N_("Show this cell again"),
+    "unmask_all": N_("Show all cells"),
+    "step": N_("Step {step} of {steps}"),
+    "back": N_("Back"),
+    "next": N_("Next"),
+    "close": N_("Close"),
+    "try": N_("Try"),
+    "answer": N_("Answer"),
+    "learnt": N_("What you know now"),
 }
 
 _FAILED = N_("The model has failed ({code}): reload the page.")
@@ -77,6 +95,10 @@ _ERRORS = {
     "digest": N_("The model's file is damaged or of another version: whoever runs this page has to copy it again."),
     "worker": N_("This browser starts no worker, in which the model would compute: try another browser."),
     "broken": N_("The model's file cannot be read: whoever runs this page has to copy it again."),
+    "cell": N_(
+        "What is hidden lies outside of the sentence or of its translation, which may have become shorter: show it "
+        "again."
+    ),
     "failed": _FAILED,
 }
 """The engine's codes (static/engine/errors.js) to sentences; any other code is a failure."""
@@ -138,7 +160,8 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
         gettext = translations(lang).gettext
         messages[f"map-{lang}"] = pack_map(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
         messages[f"attention-{lang}"] = pack(trace, gettext=gettext, lang=lang, file=TRANSLATOR)
-        messages[f"embedding-{lang}"] = pack_panels([_entering(trace)], gettext=gettext, lang=lang)
+        for name, side in _SIDES.items():
+            messages[f"{name}-{lang}"] = pack_panels([_entering(trace, side)], gettext=gettext, lang=lang)
     scriptless = " ".join(dict.fromkeys(translations(lang).gettext(_SCRIPTLESS) for lang in languages()))
     header = f"<header><h1>{_WORDS['title']}</h1></header>"
     return document(
@@ -154,9 +177,9 @@ def _page(*, offline: str = "", late: Mapping[str, bytes] | None = None) -> str:
     )
 
 
-def _entering(trace: Trace) -> list[Panel]:
+def _entering(trace: Trace, side: Side) -> list[Panel]:
     """Draw what enters the first layer; the example has no parameters, by which a Trace says that they are scaled."""
-    embed, *others = sums(trace, "src")
+    embed, *others = sums(trace, side)
     return [replace(embed, title=N_("embedding × √d_model")), *others]
 
 
@@ -183,6 +206,7 @@ def _data(trace: Trace, start: Selection, *, offline: str, is_whole: bool) -> by
         "examples": EXAMPLES,
         "example": {"source": trace.meta["source"], "trace": example},
         "start": start.start(),
+        "lesson": _lesson(),
         "record": RECORD,
         "cell": places.RECORD,
         "inside": places.INSIDE,
@@ -193,6 +217,19 @@ def _data(trace: Trace, start: Selection, *, offline: str, is_whole: bool) -> by
         "isWhole": is_whole,
     }
     return write_message("site", header)
+
+
+def _lesson() -> dict[str, Any]:
+    """Read the lesson's texts, by language, and the page and the query of each step's link."""
+    import yaml  # as the app's, a part of which reads lessons line by line
+
+    lesson = yaml.safe_load(_LESSON.read_text("utf-8"))
+    steps = []
+    for step in lesson["steps"]:
+        link = dict(step["link"])
+        texts = {name: step[name] for name in ("title", "say", "try", "answer") if name in step}
+        steps.append({"page": link.pop("page", ""), "link": urlencode(link), **texts})
+    return {"name": _LESSON.stem, "title": lesson["title"], "learnt": lesson["learnt"], "steps": steps}
 
 
 def _words(gettext: Gettext) -> dict[str, Any]:

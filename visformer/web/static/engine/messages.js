@@ -54,19 +54,20 @@ export function mapMessage(template, trace, revision, said) {
 }
 
 /**
- * The message of what enters the first layer of the encoder: embedding, position and their sum, as pictures/embedding.py.
+ * The message of what enters the first layer of a stack: embedding, position and their sum, as pictures/embedding.py.
  * @param {object} template header of pack_panels() of these three panels, read by readMessage
- * @param {object} trace with "src.embed" and "src.position"
+ * @param {object} trace with "src.embed" and "src.position", or those of the target
  * @param {string} revision another one for each Trace
+ * @param {string} side "src" or "tgt"
  */
-export function embeddingMessage(template, { tensors, tokens, special }, revision) {
+export function embeddingMessage(template, { tensors, tokens, special }, revision, side = "src") {
   const numbers = new Numbers()
-  const [embed, position] = ["embed", "position"].map((name) => tensors[`src.${name}`])
+  const [embed, position] = ["embed", "position"].map((name) => tensors[`${side}.${name}`])
   const values = { embed: embed.values, position: position.values, input: embed.values.map((value, i) => value + position.values[i]) }
   const limit = tellingLimit(Object.values(values).flatMap((each) => Array.from(each)), 0.99)
   const note = `(${embed.shape.join(", ")})`
   const panels = template.panels.map((panel) => {
-    const rows = { ...panel.rows, texts: tokens.src.map(visible), special: special.src.map(Number) }
+    const rows = { ...panel.rows, texts: tokens[side].map(visible), special: special[side].map(Number) }
     return { ...panel, rows, limit, note: panel.note && note, values: numbers.add(values[panel.name]) }
   })
   return { ...template, panels, revision, numbers: numbers.buffer() }

@@ -6,7 +6,7 @@
  *     trace       {source, how, draw}        -> trace {trace, messages}, then of a translation confidence {confidence}
  *     translate   {source, how}                -> decoding {decoding}
  *
- * draw: {attention: {template}, map: {template, said}, embedding: {template}, place: {zoom, masked, way}}, as many as are wanted, are
+ * draw: {attention: {template}, map: {template, said}, embedding: {template}, target: {template}, place: {zoom, masked, way}}, as many as are wanted, are
  * the messages that are made of the trace; said: the texts of each language of a translation, by its name.
  *
  * What cannot be answered is {kind: "error", code, values}, see errors.js; a trace that was overtaken is {kind: "overtaken"}.
@@ -31,12 +31,13 @@ export function serve(scope) {
       translator = new Translator(model, new TextDecoder().decode(merges), about)
       say("ready", id)
     },
-    trace({ id, source, how, draw: { attention, map, embedding, place } = {} }) {
+    trace({ id, source, how, draw: { attention, map, embedding, target, place } = {} }) {
       const trace = translator.trace(source, how)
       const messages = {
         ...(attention && { attention: attentionMessage(attention.template, trace, String(id)) }),
         ...(map && { map: mapMessage(map.template, trace, String(id), map.said[trace.meta.to]) }),
         ...(embedding && { embedding: embeddingMessage(embedding.template, trace, String(id)) }),
+        ...(target && { target: embeddingMessage(target.template, trace, `${id} target`, "tgt") }),
         ...(place && { place: placeMessage(place.zoom, trace, place.masked, place.way) }),
       }
       const buffers = [...Object.values(trace.tensors).map(({ values }) => values.buffer), ...Object.values(messages).map(({ numbers }) => numbers)]

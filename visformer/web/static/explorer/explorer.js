@@ -32,7 +32,8 @@ const NOT_STAGED = ["← → ↑ ↓", "Esc", "p", "?"] // keys that a presentat
  * @param {object} message the first message of payload.py
  * @param {{onNeed?: (names: string[]) => void, onSelect?: (selection: object) => void, above?: number, presents?: boolean}}
  *   host onNeed is called if exact weights of the heads in focus are missing and not on their way; update(message)
- *   delivers them; onSelect is called when the selection changes; above: height of the host's content above the view, in
+ *   delivers them; onSelect is called when the selection changes; onCell(place) takes the click on a cell, or Enter, if it
+ *   returns true; above: height of the host's content above the view, in
  *   pixels; presents: whether the host supports presentations. For one of two linked explorers (pair.js) also bars, the
  *   element that the controls go into; onChange(selection), called with what the other one follows; onPaint; report, in
  *   place of onSelect; onZoom(direction); whole and repaint, what a PNG file shows; thumb, the largest
@@ -282,7 +283,13 @@ class AttentionView {
     }
   }
 
+  /** Let the host take a cell. @returns {boolean} whether it has */
+  give(cell) {
+    return Boolean(cell && this.host.onCell?.({ ...this.selection(), ...this.model.inTokens([cell])[0] }))
+  }
+
   lock(cell, add = false) {
+    if (this.give(cell)) return
     this.hoveredCell = null
     this.state.lock(cell, add)
     this.point()
@@ -379,6 +386,7 @@ class AttentionView {
     const next = (all, now) => all[(all.indexOf(now) + 1) % all.length]
     return {
       Escape: this.help.open || state.cells.length || state.heads.length > 1 ? () => this.escape() : null,
+      Enter: this.host.onCell && state.cells.length ? () => this.give(state.cells.at(-1)) : null,
       v: () => this.set({ view: next(NAMES, state.view) }),
       s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
       l: () => {

@@ -11,17 +11,21 @@ import { mountPanels } from "../panels/panels.js"
 import { button, fill, part } from "../shared/dom.js"
 import { messageOf } from "../shared/message.js"
 import { spellWeight } from "../shared/numbers.js"
-import { readAddress, writeAddress } from "./address.js"
+import { MOST_MASKED, mayHide, readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
+import { LessonBar, stateOf } from "./lesson.js"
 
 const VIEWS = { map: mountMap, attention: mountAttention, embedding: mountPanels }
 const PAGES = { "": "map", attention: "attention", embedding: "embedding" }
+const MESSAGES = ["attention", "map", "embedding", "target"] // target: the other side of embedding
 const HEAD = ["stack", "layer", "head"]
 const OTHERS = 6 // candidates that are offered for a token
 const MEGABYTE = 1e6
 const EDGE = 8 // pixels between the list of other tokens and the edge of the window
 
 const isSame = (a, b) => HEAD.every((name) => a[name] === b[name])
+const isSameCell = (a, b) => ["stack", "layer", "query", "key"].every((name) => a[name] === b[name])
+const whereOf = ({ stack, layer }) => stack.replace(".", `.${layer}.`)
 const bytesOf = (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0))
 
 export function showSite() {
@@ -30,11 +34,11 @@ export function showSite() {
 
 class Site {
   constructor(root, data) {
-    Object.assign(this, { root, data, opened: 0, views: {}, shown: {}, busy: 0 })
+    Object.assign(this, { root, data, opened: 0, views: {}, shown: {}, busy: 0, isMasking: false })
     this.received = { loaded: 0, size: data.load.weights.size }
     this.templates = {} // by language and kind
     const { stacks } = this.template("attention", data.first)
-    this.known = { languages: Object.keys(data.languages), start: data.start, stacks }
+    this.known = { languages: Object.keys(data.languages), start: data.start, stacks, lesson: data.lesson }
     this.client = new Client(new TextDecoder().decode(bytesOf("worker")), () => this.model(), (loaded, size) => this.progress(loaded, size))
     this.client.onConfidence = (id, confidence) => this.doubt(id, confidence)
     this.build()
@@ -72,6 +76,24 @@ class Site {
     else this.present()
   }
 
+  /** Show a step of the lesson, and the row of this sentence that it is about; 0: close the lesson. */
+  openStep(step) {
+    if (step) this.aim(step)
+    this.change({ step })
+  }
+
+  aim(step) {
+    const { given, data, known } = this
+    this.aimedAt = given.trace.meta.source
+    Object.assign(this.state, stateOf(data.lesson.steps[step - 1], given, known, this.isOfLesson))
+    this.begun = { ...this.state.selection, opened: ++this.opened }
+  }
+
+  /** Whether the sentence that is shown is the lesson's own. */
+  get isOfLesson() {
+    return this.given.trace.meta.source === this.data.example.source
+  }
+
   preferred() {
     const codes = navigator.languages.map((language) => language.split("-")[0])
     return codes.find((code) => this.known.languages.includes(code)) ?? this.data.first
@@ -93,8 +115,8 @@ class Site {
 
   /** What the engine has to answer for this state. */
   question() {
-    const { text, target, silenced } = this.state
-    return JSON.stringify([text || this.data.example.source, target, this.ids, silenced, this.lang])
+    const { text, target, silenced, masked } = this.state
+    return JSON.stringify([text || this.data.example.source, target, this.ids, silenced, masked, this.lang])
   }
 
   get source() {
@@ -102,14 +124,14 @@ class Site {
   }
 
   get edits() {
-    return this.state.silenced.map(({ stack, layer, head }) => {
-      const [part, kind] = stack.split(".")
-      return { edit: "Silence", where: `${part}.${layer}.${kind}`, head }
-    })
+    const { silenced, masked } = this.state
+    const silences = silenced.map((one) => ({ edit: "Silence", where: whereOf(one), head: one.head }))
+    const blocks = masked.map((one) => ({ edit: "Block", where: whereOf(one), head: null, query: one.query, key: one.key }))
+    return [...silences, ...blocks]
   }
 
   get isExample() {
-    return this.source === this.data.example.source && !this.state.target && !this.state.silenced.length
+    return this.source === this.data.example.source && !this.state.target && !this.edits.length
   }
 
   // The engine
@@ -153,13 +175,14 @@ class Site {
   async compute() {
     const question = this.question()
     if (this.isExample || !this.given) this.take(this.example())
+    if (this.isExample && !this.isLost) this.report(null)
     if (this.isExample || !this.client.isReady) return
     this.busy++
     this.root.dataset.state = "busy"
     this.report(null)
     this.say(this.status, this.words.translating)
-    const [attention, map, embedding] = ["attention", "map", "embedding"].map((kind) => ({ template: this.template(kind) }))
-    const draw = { attention, map: { ...map, said: this.data.said[this.lang] }, embedding }
+    const [attention, map, embedding, target] = MESSAGES.map((kind) => ({ template: this.template(kind) }))
+    const draw = { attention, map: { ...map, said: this.data.said[this.lang] }, embedding, target }
     try {
       const answer = await this.client.ask({ kind: "trace", source: this.source, how: this.how(this.data.record), draw })
       if (answer.kind === "trace" && question === this.question()) this.take(answer)
@@ -183,13 +206,17 @@ class Site {
   }
 
   example() {
-    const messages = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, this.template(kind)]))
+    const messages = Object.fromEntries(MESSAGES.map((kind) => [kind, this.template(kind)]))
     return { id: 0, trace: this.data.example.trace, messages }
   }
 
   take({ id, trace, messages }) {
     this.given = { id, trace, messages }
     const { tokens } = trace
+    if (this.state.step && this.aimedAt !== trace.meta.source) {
+      this.aim(this.state.step)
+      this.store()
+    }
     const { selection, zoom } = this.state
     const [part, layer, kind, head, query, key] = zoom.split(".")
     const sides = kind === "cross_attn" ? ["tgt", "src"] : Array(2).fill(part === "encoder" ? "src" : "tgt")
@@ -212,10 +239,13 @@ class Site {
     for (const name of Object.keys(VIEWS)) this.hosts[name].hidden = name !== kind
     this.tabs.forEach((tab) => tab.setAttribute("aria-current", String(tab.dataset.page === this.state.page)))
     this.writeOutcome()
-    this.writeSilenced()
+    this.writeLesson()
+    this.writeEdits()
     this.silences.hidden = kind === "embedding" // which has no heads
-    this.say(this.lead, kind === "embedding" ? this.words.embedding_about : "")
-    const message = given.messages[kind]
+    this.entering.hidden = kind !== "embedding"
+    const { side } = this.state
+    this.sides.forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.side === side)))
+    const message = given.messages[kind === "embedding" && side ? "target" : kind]
     const key = `${message.revision} ${message.text.lang} ${this.opened}`
     if (this.shown[kind] === key) return
     this.shown[kind] = key
@@ -232,7 +262,7 @@ class Site {
   draw(kind, message) {
     const host = this.hosts[kind]
     if (this.views[kind]) this.views[kind].update(message)
-    else this.views[kind] = VIEWS[kind](host, message, { above: host.getBoundingClientRect().top, onSelect: (chosen) => this.select(kind, chosen), onZoom: (zoom) => this.zoom(zoom) })
+    else this.views[kind] = VIEWS[kind](host, message, { above: host.getBoundingClientRect().top, onSelect: (chosen) => this.select(kind, chosen), onZoom: (zoom) => this.zoom(zoom), onCell: (cell) => this.mask(cell) })
   }
 
   /** The head, or more, that the visitor has selected in a view; the other view follows when it is shown. */
@@ -243,7 +273,7 @@ class Site {
     Object.assign(selection, kind === "map" && !isSame(selection, follows) ? { query: null, key: null, cells: "", heads: "" } : {}, follows)
     if (kind === "map") this.begun = { ...selection, opened: this.opened }
     this.store()
-    this.writeSilenced()
+    this.writeEdits()
   }
 
   zoom(zoom) {
@@ -276,7 +306,9 @@ class Site {
   build() {
     const { root } = this
     this.title = document.querySelector("h1")
-    this.switch = part(document.querySelector("header"), "div", "languages", { role: "group" })
+    const header = document.querySelector("header")
+    this.learn = button(header, "learn", () => this.openStep(this.state.step ? 0 : 1))
+    this.switch = part(header, "div", "languages", { role: "group" })
     for (const [code, name] of Object.entries(this.data.languages)) {
       button(this.switch, "language", () => this.speak(code), name).lang = code
     }
@@ -300,6 +332,7 @@ class Site {
     this.notice = part(root, "p", "notice")
     this.problem = part(root, "div", "problem", { role: "alert" })
     this.problem.hidden = true
+    this.lesson = new LessonBar(root, (step) => this.openStep(step))
     const bar = part(root, "nav", "pages")
     this.tabs = Object.keys(PAGES).map((page) => {
       const tab = button(bar, "page", () => this.change({ page }))
@@ -307,7 +340,13 @@ class Site {
       return tab
     })
     this.silences = part(bar, "div", "silences")
-    this.lead = part(root, "p", "lead")
+    this.entering = part(root, "div", "entering")
+    this.lead = part(this.entering, "span", "lead")
+    this.sides = ["", "tgt"].map((side) => {
+      const one = button(this.entering, "side", () => this.change({ side }))
+      one.dataset.side = side
+      return one
+    })
     this.hosts = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, part(root, "div", "host", { "data-kind": kind })]))
     this.others = part(root, "div", "others", { popover: "", role: "dialog" })
   }
@@ -318,6 +357,7 @@ class Site {
     document.documentElement.lang = this.lang
     document.title = this.title.textContent = words.title
     for (const one of this.switch.children) one.setAttribute("aria-pressed", String(one.lang === this.lang))
+    this.learn.textContent = data.lesson.title[this.lang]
     this.switch.ariaLabel = words.language
     Object.assign(this.box, { ariaLabel: words.sentence, placeholder: words.type })
     if (document.activeElement !== this.box) this.box.value = this.source
@@ -326,6 +366,8 @@ class Site {
     this.chooser.ariaLabel = words.examples
     this.tabs.forEach((tab) => (tab.textContent = words[`page_${PAGES[tab.dataset.page]}`]))
     this.own.textContent = words.own
+    this.lead.textContent = words.embedding_about
+    this.sides.forEach((one, i) => (one.textContent = [words.source, words.decoded][i]))
     if (this.client.isReady) this.say(this.status, words.another)
     else this.progress(this.received.loaded, this.received.size)
     if (this.refusal) this.report(this.refusal, this.isLost)
@@ -346,7 +388,7 @@ class Site {
     this.ids = null
     this.box.value = text
     this.report(null)
-    this.change({ text: sentence === this.data.example.source ? "" : text, target: "" })
+    this.change({ text: sentence === this.data.example.source ? "" : text, target: "", masked: [] })
   }
 
   say(element, words) {
@@ -372,16 +414,24 @@ class Site {
   writeOutcome() {
     const { words } = this
     const { special, meta } = this.given.trace
-    const { next } = this.given.messages.map.tokens // as they are displayed
+    const { tokens, steps } = this.given.messages.map
     this.say(this.name, meta.forced ? words.target : words.translation)
     this.own.hidden = !meta.forced
     this.outcome.lang = meta.to
     this.chips.replaceChildren()
-    next.forEach((token, i) => {
+    tokens.next.forEach((token, i) => { // as it is displayed
       const chip = button(this.chips, "chip-button", () => this.offer(i, chip), token)
       chip.dataset.special = String(special.next[i])
+      chip.style.setProperty("--share", steps[i].following)
       chip.title = fill(words.instead, { token })
     })
+  }
+
+  writeLesson() {
+    const { given, known, lang, words, data } = this
+    const { step } = this.state
+    this.learn.setAttribute("aria-pressed", String(step > 0))
+    this.lesson.show(data.lesson, { number: step, given, known, keepsRow: this.isOfLesson, lang, words })
   }
 
   /** List what else the model could have written at a place. */
@@ -423,38 +473,76 @@ class Site {
   choose(decoding) {
     const asked = this.question()
     this.ids = decoding?.ids ?? null
-    this.state.target = decoding?.text ?? ""
+    Object.assign(this.state, { target: decoding?.text ?? "", masked: [] })
     this.store("pushState")
     if (asked !== this.question()) this.compute()
   }
 
-  // Silenced heads
+  // Silenced heads, hidden cells
 
-  nameOf({ stack, layer, head }) {
-    const { text } = this.template("map")
-    const [part, kind] = stack.split(".")
-    return fill(text.head, { stack: kind === "cross_attn" ? text.cross_attn : text[part], layer: layer + 1, head: head + 1 })
+  /** Hide a cell from all heads of its layer, or show it again. @returns {boolean} whether clicks do that, not lock the cell */
+  mask(place) {
+    const { stack, layer, query, key, view, merging } = place
+    const isTaken = this.isMasking && view === "heatmap" && !merging && query !== null && key !== null
+    if (!isTaken) return false
+    const { masked } = this.state
+    const cell = { stack, layer, query, key }
+    const others = masked.filter((one) => !isSameCell(one, cell))
+    const isHidden = others.length < masked.length
+    if (!isHidden && !(mayHide(cell) && masked.length < MOST_MASKED)) return true
+    this.begun = { ...place, opened: this.opened } // the cell is locked, and says its weight
+    this.change({ masked: isHidden ? others : [...masked, cell], selection: place })
+    return true
   }
 
-  writeSilenced() {
-    const { words, silences } = this
-    const { silenced, selection } = this.state
+  attentionOf({ stack }) {
+    const { text } = this.template("map")
+    const [part, kind] = stack.split(".")
+    return kind === "cross_attn" ? text.cross_attn : text[part]
+  }
+
+  nameOf({ stack, layer, head }) {
+    return fill(this.template("map").text.head, { stack: this.attentionOf({ stack }), layer: layer + 1, head: head + 1 })
+  }
+
+  nameOfCell({ stack, layer, query, key }) {
+    const { rows, columns } = this.known.stacks.find(({ name }) => name === stack)
+    const { tokens } = this.given.messages.map
+    const named = (side, at) => tokens[side][at] ?? String(at + 1)
+    const names = { attention: this.attentionOf({ stack }), layer: layer + 1, query: named(rows, query), key: named(columns, key) }
+    return fill(this.words.cell, names)
+  }
+
+  writeEdits() {
+    const { words, silences, kind, isMasking } = this
+    const { silenced, masked, selection } = this.state
     const focus = Object.fromEntries(HEAD.map((name) => [name, selection[name]]))
-    const key = JSON.stringify([silenced, focus, this.lang])
+    const canMask = kind === "attention" && selection.view === "heatmap"
+    const names = masked.map((one) => this.nameOfCell(one))
+    const key = JSON.stringify([silenced, focus, this.lang, names, canMask, isMasking])
     if (silences.dataset.key === key) return
-    const hadFocus = silences.contains(document.activeElement)
+    const [hadFocus, hadSwitch] = [silences.contains(document.activeElement), document.activeElement?.matches(".vf-masking")]
     silences.dataset.key = key
     silences.replaceChildren()
     const isSilent = silenced.some((one) => isSame(one, focus))
-    const without = (head) => silenced.filter((one) => !isSame(one, head))
-    const act = () => this.change({ silenced: isSilent ? without(focus) : [...silenced, focus] })
+    const without = (all, gone) => all.filter((one) => one !== gone)
+    const act = () => this.change({ silenced: isSilent ? silenced.filter((one) => !isSame(one, focus)) : [...silenced, focus] })
     const toggle = button(silences, "silence", act, fill(isSilent ? words.restore : words.silence, { head: this.nameOf(focus) }))
+    const chip = (name, title, change) => (button(silences, "silenced", () => this.change(change), `${name} ×`).title = title)
     for (const one of silenced.filter((one) => !isSame(one, focus))) {
-      const chip = button(silences, "silenced", () => this.change({ silenced: without(one) }), `${this.nameOf(one)} ×`)
-      chip.title = fill(words.restore, { head: this.nameOf(one) })
+      chip(this.nameOf(one), fill(words.restore, { head: this.nameOf(one) }), { silenced: without(silenced, one) })
     }
     if (silenced.length > 1) button(silences, "restore-all", () => this.change({ silenced: [] }), words.restore_all)
-    if (hadFocus) toggle.focus()
+    const masking = canMask && button(silences, "masking", () => this.switchMasking(), words.mask)
+    if (masking) masking.setAttribute("aria-pressed", String(isMasking))
+    masked.forEach((one, i) => chip(names[i], words.unmask, { masked: without(masked, one) }))
+    if (masked.length > 1) button(silences, "restore-all", () => this.change({ masked: [] }), words.unmask_all)
+    if (hadFocus) ((hadSwitch && masking) || toggle).focus()
+  }
+
+  switchMasking() {
+    this.isMasking = !this.isMasking
+    this.writeEdits()
   }
 }
 
