@@ -518,19 +518,19 @@ def test_a_remote_control_begins_the_play_and_another_sentence_is_typed_while_pr
 
 
 def test_the_presenters_own_window_has_notes_and_what_comes_next_and_the_projector_has_not(visitor):
-    page = open_at(visitor, "", query="?lesson=from-text-to-translation&step=5&lang=en", size=(1600, 1000))
+    page = open_at(visitor, "", query="?lesson=from-text-to-translation&step=4&lang=en")
     present(page)
     with page.context.expect_page() as opening:
         page.keyboard.press("d")
     own = opening.value
-    expect(own.get_by_role("heading", level=1)).to_have_text("Query, key and value")
+    expect(own.get_by_role("heading", level=1)).to_have_text("Who attends to whom")
     note = own.get_by_role("textbox")
-    expect(note).to_have_value(re.compile("A library is a good picture"))
-    expect(own.locator(".vf-next-title")).to_have_text("Why divided by √d_k")
+    expect(note).to_have_value(re.compile("Attention says what the head collects"))
+    expect(own.locator(".vf-next-title")).to_have_text("Query, key and value")
     assert own.url.endswith("#") or "#" not in own.url, "the key is in no address"
     wait_until_done(page)
     page.keyboard.press("PageDown")
-    expect(own.get_by_role("heading", level=1)).to_have_text("Why divided by √d_k")
+    expect(own.get_by_role("heading", level=1)).to_have_text("Query, key and value")
     note.fill("my own words")
     own.reload()
     expect(note).to_have_value("my own words")

@@ -9,7 +9,7 @@ const WIDEST = 640 // maximum width of a column
 const [LARGE_LABEL, LABEL, SMALL_LABEL] = [136, 118, 104] // width of the names beside the blocks, in columns from LARGE on, and below ROOMY
 const ROOMY = 420
 const STREAM = 14 // width of the residual stream, left of the blocks
-const NARROW = 310 // narrower columns have their names above the blocks
+const NARROW = 314 // narrower columns have their names above the blocks
 const [TIGHT_NAME, NAME] = [13, 16] // height of such a name
 export const LINES = 40 // height of the lines below the tokens
 const SENTENCES = 24 // and of those between two sentences
@@ -39,8 +39,8 @@ const PITCH = 4 // most pixels between two strands
 const [CHARACTER, LETTER] = [1.04, 0.6] // width of a Chinese character and of a Latin letter, of their size
 const SLOT = 104 // maximum width of a token
 const CLEAR = 1.7 // of their size: slanted tokens closer than this touch
-const LEAST_SIZE = 12 // of slanted tokens, which are smaller where that keeps them apart
-const EDGE = 14 // beside the last of slanted tokens, which reaches out of its slot
+const LEAST_SIZE = 11.92 // of slanted tokens, which are smaller where that keeps them apart
+const EDGE = 14 // beside the first and the last of slanted tokens, which reach out of their slots
 
 const isHan = (character) => character.codePointAt(0) > 0x2e7f
 
@@ -114,14 +114,14 @@ function rowOf(tokens, { isWide, inner, slot, room, size }) {
   if (!isWide) return inSlots
   const widths = tokens.map((token) => widthOf(token, size))
   if (lengthOf(tokens, size) > room.w) {
-    const spread = Math.min(SLOT, (room.w - 1.5 * EDGE) / count)
+    const spread = Math.min(SLOT, (room.w - 2 * EDGE) / count)
     const isLed = slot < CLEAR * size && (room.w > 2 * inner.w || spread >= CLEAR * LEAST_SIZE) // else how many are unnamed is written beside the slots
     const pitch = isLed ? spread : slot
     const small = Math.max(LEAST_SIZE, Math.min(size, pitch / CLEAR))
     const every = Math.ceil((CLEAR * small) / pitch - 1e-6)
     const height = Math.ceil(Math.min(LONG * small, (Math.max(...widths) * small) / size) * Math.sin(SLANT) + 1.1 * small)
     const slanted = { ...inSlots, how: "slanted", size: small, isLed, every, unnamed: count - Math.ceil(count / every), height }
-    return isLed ? { ...slanted, room, at: (i) => room.x + EDGE / 2 + (i + 0.5) * pitch, of: (x) => Math.floor((x - room.x - EDGE / 2) / pitch) } : slanted
+    return isLed ? { ...slanted, room, at: (i) => room.x + EDGE + (i + 0.5) * pitch, of: (x) => Math.floor((x - room.x - EDGE) / pitch) } : slanted
   }
   const sum = widths.reduce((total, width) => total + width, 0)
   const gap = Math.min(BETWEEN_WORDS, (room.w - sum) / count)

@@ -61,7 +61,8 @@ function paintColumn(pen, column) {
   const { narrow, inner, tokens } = column
   const shown = rowsShown(pen, column)
   paintTitle(pen, column)
-  narrow ? paintUnnamed(pen, column, column.words, column.x + column.w, tokens.y + tokens.h + LINES - 7) : paintUnnamed(pen, column, column.words, inner.x - 22, tokens.y + 12)
+  if (narrow && !column.sentences) paintUnnamed(pen, column, column.words, column.x + column.w, tokens.y + tokens.h + LINES - 7)
+  else if (!narrow) paintUnnamed(pen, column, column.words, inner.x - 22, tokens.y + 12)
   paintLeaders(pen, column, shown)
   paintTokens(pen, column, column.tokens, model.tokens[column.side], shown, { row: column.words })
   if (isGathering(pen, column)) paintLetters(pen, column, column.tokens, shown)
@@ -86,10 +87,11 @@ function rowsShown(pen, column) {
 }
 
 /** The name of the stack, and what it does. */
-function paintTitle({ context, theme, model }, { stack, title, narrow, predicts, inner, sizes }) {
+function paintTitle({ context, theme, model }, { stack, title, narrow, predicts, inner, sizes, sentences, words }) {
   const beside = predicts && !narrow // left of the candidates
   const [x, y] = [beside ? inner.x - 22 : narrow ? title.x : inner.x, title.y + title.h / 2 - (beside ? 0.65 * sizes.name : 0)]
-  const [name, does] = [model.text[stack], model.text[`${stack}_does`]]
+  const isCounted = sentences && words.unnamed // there is no room for it below words that are as wide as the picture
+  const [name, does] = [model.text[stack], isCounted ? unnamedOf(model, words) : model.text[`${stack}_does`]]
   context.font = `600 ${sizes.name + 2}px ${theme.font}`
   context.textAlign = beside ? "right" : "left"
   context.textBaseline = "middle"
@@ -109,8 +111,10 @@ function paintUnnamed({ context, theme, model }, { sizes }, { unnamed }, x, y) {
   context.textAlign = "right"
   context.textBaseline = "middle"
   context.fillStyle = theme.faint
-  context.fillText(`… ${model.text.unnamed.replace("{n}", unnamed)}`, x, y)
+  context.fillText(unnamedOf(model, { unnamed }), x, y)
 }
+
+const unnamedOf = (model, { unnamed }) => `… ${model.text.unnamed.replace("{n}", unnamed)}`
 
 /** Frame a rectangle; the frame is as thick at any zoom. */
 function outline({ context, view }, { x, y, w, h }, colour, width) {
