@@ -45,7 +45,7 @@ def grounds(theme):
 def shares_of_text():
     """Return the shares of the text's colour that our style sheets give fainter text."""
     sheets = [path.read_text(encoding="utf-8") for path in STATIC.rglob("*.css")]
-    found = [re.findall(r"color-mix\(in srgb, [^%]+? (\d+)%", sheet) for sheet in sheets]
+    found = [re.findall(r"(?<![\w-])color: color-mix\(in srgb, [^%]+? (\d+)%", sheet) for sheet in sheets]
     return sorted({int(share) / 100 for each in found for share in each})
 
 
