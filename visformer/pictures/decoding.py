@@ -114,7 +114,7 @@ BEAMS = Number(name="beams", label=N_("Beam width"), help="Beam width.", default
 SURE = Picture(
     name="sureness", view="steps", title=N_("Step by step"), options=(STEP,),
     look_for=N_(
-        "Each step is a choice: try another. Orange: the sampling distribution after temperature, top-k and top-p."
+        "Each step is a choice: try another. Where temperature, top-k or top-p change the distribution, it is orange."
     ),
     draw=lambda setting: [sureness(setting.source.speak().steps, setting["step"], setting.gettext)],
 )
