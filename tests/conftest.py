@@ -82,7 +82,7 @@ def _on_its_own():
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A browser for the tests of the app and of replicas: a process can have Playwright only once."""
+    """A browser for tests/browser and tests/deploy: where Playwright runs, no other test can run an event loop."""
     from playwright.sync_api import sync_playwright
 
     from benchmarks.chromium import FLAGS, path

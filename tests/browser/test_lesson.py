@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.lessons.test_lesson_file import told
+from tests.app.lessons.test_lesson_file import model, told
 from tests.browser.slow import DELAY_MESSAGES
 from tests.browser.stage import present
 from tests.browser.support import address_of, layout_of, wait_for_panels, wait_until_done
 from tests.waiting import until
-from visformer.app.lessons import lesson_file
+from visformer.app.lessons import handout, lesson_file
 from visformer.app.session import url_state
 from visformer.cli import main
 
@@ -370,3 +370,15 @@ def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(o
     matrix, line = (picture.locator(one) for one in (".vf-matrix", ".vf-line"))
     matrix.wait_for()
     until(lambda: line.bounding_box()["y"] >= bottom_of(matrix))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_worksheet_asks_what_every_step_lets_one_try_and_answers_on_its_second_page(chromium, language):
+    tab = chromium.new_page()
+    tab.set_content(handout.worksheet(LESSON, language, model_of=model))
+    asked, answered = (tab.locator(f"section:nth-of-type({n}) li").all_inner_texts() for n in (1, 2))
+    assert len(asked) == len(answered) == COUNT
+    assert "University" in asked[4], "the sentence's own words"
+    assert not re.search("[{}]", " ".join([*asked, *answered]))
+    assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(prefer_css_page_size=True))) == 2
+    tab.close()

@@ -108,16 +108,3 @@ def test_numbers_out_of_range_are_drawn_as_the_default():
     ):
         one, other = (handout.file(with_one_step(page_name, fields).encode(), "en") for fields in (usual, absurd))
         assert one == other, page_name
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_worksheet_asks_what_every_step_lets_one_try_and_answers_on_its_second_page(chromium, language):
-    lesson = lesson_file.load(url_state.SHIPPED)
-    tab = chromium.new_page()
-    tab.set_content(handout.worksheet(lesson, language, model_of=model))
-    asked, answered = (tab.locator(f"section:nth-of-type({n}) li").all_inner_texts() for n in (1, 2))
-    assert len(asked) == len(answered) == len(lesson.steps)
-    assert "University" in asked[4], "the sentence's own words"
-    assert not re.search("[{}]", " ".join([*asked, *answered]))
-    assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf(prefer_css_page_size=True))) == 2
-    tab.close()
