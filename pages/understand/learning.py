@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from visformer.adapters.checkpoints import figures_of, head_scores, model_of, steps
-from visformer.adapters.learning.recipe import MOST_SEED, Recipe, TrainingRecord
+from visformer.adapters.learning.recipe import MOST_SEED, Recipe, TrainingInfo, TrainingRecord
+from visformer.adapters.learning.recorded import RECIPE, recorded
 from visformer.analysis.known_heads import LABELS, LEAST, appears
 from visformer.app.presentation import following
 from visformer.app.serving.models import MODEL, discreetly, label, named, offered
@@ -43,6 +44,8 @@ from visformer.web.learning import ShownTraining, end_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
+    from collections.abc import Sequence
+
     from visformer.adapters.learning.recipe import Snapshot
 
 REDRAWN = 0.2  # seconds between two redraws
@@ -153,8 +156,20 @@ def live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
         learning_view(
             on_act=lambda what: act(what, recipes), on_missing=lambda have: SENT.set((SENT.get()[0], (have,)))
         )
-    if found is not None and found.moments:
+    if known(found, recipes)[1]:
         st.caption(explained(["loss"], _))
+
+
+def known(
+    found: TrainingRun | None, recipes: tuple[Recipe, ...]
+) -> tuple[tuple[TrainingInfo, ...], "tuple[Sequence[Snapshot], ...]"]:
+    """Return what is the same at all moments of each training, and the moments, of a recorded one before its start."""
+    if found is not None and found.moments:
+        return found.sights, found.moments
+    if recipes != (RECIPE,):
+        return (), ()
+    sight, moments = recorded()
+    return (sight,), (moments if found is None else moments[:1],)  # the first weights are the same again
 
 
 def act(said: Mapping[str, Any], recipes: tuple[Recipe, ...]) -> None:
@@ -189,30 +204,30 @@ def send(found: TrainingRun | None, recipes: tuple[Recipe, ...]) -> None:
     look: dict[str, Any] = {"steps": recipes[0].about.steps, "speed": SPEED.get(), "speeds": SPEEDS, "acts": acts()}
     if problem is not None:
         look["problem"] = problem.localized(_)
-    if found is None or not found.moments:
-        state = found.state if found is not None else "idle"
+    state, name = ("idle", "") if found is None else (found.state, found.name)
+    sights, moments = known(found, recipes)
+    if not moments:
         learning_moments([], run="", state=state, **look)
         return
-    state, n = found.state, min(map(len, found.moments))  # the thread appends to them meanwhile
-    name, before = SENT.get()
-    before = before if name == found.name else ()
+    n = min(map(len, moments))  # the thread appends to them meanwhile
+    before = SENT.get()[1] if SENT.get()[0] == name else ()
     first = min(before[0], n) if before else 0
-    end = end_of(found.moments, first)
-    SENT.set((found.name, (*before, end)[-OVERLAP:]))
-    if found.problem is not None:
+    end = end_of(moments, first)
+    SENT.set((name, (*before, end)[-OVERLAP:]))
+    if found is not None and found.problem is not None:
         look["problem"] = found.problem.localized(_)
     about, titled = recipes[0].about, len(recipes) > 1
     shown = [
         ShownTraining(
             title=_(recipe.options.label) if titled else "",
             sight=sight,
-            moments=moments[first:end],
+            moments=seen[first:end],
             looks=[_(label) for label in about.looks.values()],
             curves=(_(about.trained), _(about.probed)),
         )
-        for recipe, sight, moments in zip(recipes, found.sights, found.moments, strict=True)
+        for recipe, sight, seen in zip(recipes, sights, moments, strict=True)
     ]
-    learning_moments(shown, run=found.name, state=state, first=first, count=n, **look)
+    learning_moments(shown, run=name, state=state, first=first, count=n, **look)
 
 
 def draw_after(found: TrainingRun, setting: Setting) -> None:

@@ -26,7 +26,9 @@ _TEXT = {
     "at": N_("Step {step} of {steps}"),
     "waiting": N_("It begins in a moment: what trains is being started, or others come first."),
     "empty": N_("Nothing is trained yet. It takes seconds, and everything that happens is drawn here."),
+    "recorded": N_("This training was recorded. Start it to see it happen here and now. {story}"),
     "follows": N_("The presenter starts it."),
+    "recorded_follows": N_("This training was recorded. The presenter starts one. {story}"),
     "loss": N_("Loss, nats a token"),
     "scores": N_("Weight of the best head"),
     "right": N_("right on new sequences: {share}"),
@@ -80,7 +82,7 @@ def pack_learning(
     Args:
         trainings: one or two side by side, with as many moments each; none before the start.
         run: the name of the run; moments of another one are dropped.
-        state: "idle", "waiting", "playing", "paused", "over" or "failed".
+        state: "idle", "waiting", "playing", "paused", "over" or "failed"; "idle" with moments: of a recorded training.
         steps: after which it ends.
         first: index of the first moment that is sent; those before it were sent earlier.
         count: how many moments there are by now: the browser asks for those behind the ones that are sent.

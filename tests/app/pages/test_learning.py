@@ -10,7 +10,8 @@ from benchmarks.messages import read_message
 from tests.app.support import PAGES, address_of, button, call, captions, noted, open_page, picture_components
 from tests.waiting import until
 from visformer.adapters.checkpoints import folder_of
-from visformer.adapters.learning.recipe import Recipe
+from visformer.adapters.learning.recipe import EVERY, Recipe
+from visformer.adapters.learning.recorded import RECIPE, recorded
 from visformer.app.presentation import following
 from visformer.app.serving import trainings, workbench
 from visformer.app.serving.trainings import TrainingRuns
@@ -70,9 +71,36 @@ def drawn_when(app, runs, is_so):
     return message(app)
 
 
-def test_nothing_is_trained_before_the_start(new_app):
+def test_a_recorded_training_is_there_before_the_start_and_its_first_moment_until_the_process_is_ready(
+    new_app, own_runs, monkeypatch
+):
+    monkeypatch.setattr(TrainingRuns, "prepare", lambda runs: None)  # and never is
+    monkeypatch.setattr(TrainingRuns, "_drive", lambda runs, run: None)
     app = open_page(new_app(), PAGE)
+    told = message(app)
+    assert (told["state"], told["trainings"][0]["moments"][-1][0]) == ("idle", Recipe().about.steps)
+    act(app, "start")
+    told = message(app.run())
+    assert (told["state"], [row[0] for row in told["trainings"][0]["moments"]]) == ("waiting", [0])
+
+
+def test_nothing_stands_before_the_start_where_nothing_was_recorded(new_app):
+    app = new_app(page=PAGE, learning_task="sort")
     assert (message(app)["state"], message(app)["trainings"]) == ("idle", [])
+
+
+def test_the_recorded_training_is_that_of_its_recipe():
+    from visformer.adapters.learning.training import Training, watch
+
+    info, moments = recorded()
+    assert info == Training(RECIPE).sight
+    assert [moment.step for moment in moments] == [*range(0, RECIPE.about.steps + 1, EVERY)]
+    for kept, moment in zip(moments[:3], watch(RECIPE), strict=False):  # later ones differ by rounding elsewhere
+        assert (kept.loss, kept.probed, kept.right) == pytest.approx(
+            (moment.loss, moment.probed, moment.right), rel=1e-4
+        )
+        assert np.allclose(kept.scores, moment.scores, atol=1e-3)
+        assert np.abs(kept.patterns.astype(int) - moment.patterns).max() <= 1
 
 
 def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app, own_runs):

@@ -227,7 +227,7 @@ class Learning {
     this.main.hidden = !acts && state !== "over"
     this.single.textContent = text.step
     this.seed.textContent = text.seed
-    this.single.hidden = this.seed.hidden = !n || !acts
+    this.single.hidden = this.seed.hidden = !n || !acts || state === "idle"
     this.single.disabled = state === "over" || state === "failed"
     this.speed.parentElement.hidden = !acts
     if (this.speed.childElementCount !== speeds.length) {
@@ -253,12 +253,13 @@ class Learning {
 
   /** The last thing that happened up to the moment shown: a head reached half of its weight. */
   story() {
-    const { text } = this.message
+    const { text, state, acts } = this.message
     const all = this.record.flatMap((training) => training.found.map((found) => ({ ...found, title: training.title })))
     const last = all.filter(({ at }) => at <= this.shown).sort((a, b) => b.at - a.at)[0]
-    if (!last) return this.message.state === "waiting" ? text.waiting : text.enlarge
-    const sentence = fill(text.found, { ...last, layer: last.layer + 1, head: last.head + 1 })
-    return last.title ? `${last.title} – ${sentence}` : sentence
+    if (state === "waiting") return text.waiting
+    const found = last && fill(text.found, { ...last, layer: last.layer + 1, head: last.head + 1 })
+    const story = !found ? text.enlarge : last.title ? `${last.title} – ${found}` : found
+    return state === "idle" ? fill(acts ? text.recorded : text.recorded_follows, { story }) : story
   }
 
   paintRun(training, place, { theme, ramp, most, lossMost }) {
