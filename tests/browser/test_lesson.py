@@ -355,6 +355,8 @@ def test_behind_the_last_step_no_step_is_put_back_and_the_box_takes_ones_own_sen
     expect(box).to_be_focused()
     page.keyboard.type(OWN)
     expect(box).to_have_value(OWN)
+    page.go_back()
+    expect_step(page, lesson_file.load(url_state.SHORT).steps[-1])
 
 
 def bottom_of(element):

@@ -104,7 +104,9 @@ def _navigate() -> pages.StreamlitPage:
         wanted = ""
     if wanted != page.url_path:
         hold(boxes.SOURCE, boxes.TARGET, boxes.MODEL, boxes.LANGUAGE)  # which the next run finds again
-        st.switch_page(by_name[wanted], query_params=address.to_query(address.shortened(address.upcoming())))
+        # Another query would become an entry of its own in the browser's history, before the page's; the page's
+        # first run gives its entry its query, see update_address.
+        st.switch_page(by_name[wanted], query_params=st.query_params.to_dict())
     return page
 
 
