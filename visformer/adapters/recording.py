@@ -289,13 +289,14 @@ class Recorder:
             sides: for each sentence of the batch, its ids on each side; what is longer is padding. A side may be added
                 before its part runs; one that is not there is not padded.
             growing: whether a target is being decoded; a mask edit then waits until its position is reached.
-            copied: store copies, since the model may write into a tensor after its tap.
+            copied: store copies, since the model may write into a tensor after its tap; not of what attention made, in
+                which it never writes.
             axes: maps a tensor's name to its axes.
         """
         self._wanted = wanted
         self.edits = edits
         self._sides, self._growing, self._axes = sides, growing, axes
-        self._copied = copied or len(sides) > 1  # or one sentence would keep the whole batch in memory
+        self._copied, self._is_batch = copied, len(sides) > 1  # of which one sentence would keep all in memory
         self.rows: list[dict[str, TracedTensor]] = [{} for _ in sides]  # of each sentence
         self.visited: set[str] = set()  # names of the tensors that came by
 
@@ -317,10 +318,11 @@ class Recorder:
         if self.records(name):
             axes = self._axes(name) or ()
             array = _to_numpy(tensor)
+            copies = self._is_batch or (self._copied and not name.endswith((".scores", ".pattern")))
             for row, tensors in enumerate(self.rows):
                 # Positions that all sentences share have no batch axis.
                 value = (array[row] if array.ndim > len(axes) else array)[self._own(row, axes)]
-                tensors[name] = TracedTensor(name, value.copy() if self._copied else value, axes)
+                tensors[name] = TracedTensor(name, value.copy() if copies else value, axes)
         return tensor
 
     def _edited(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:

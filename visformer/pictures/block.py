@@ -71,7 +71,7 @@ def stream(trace: Trace, stack: Stack) -> Panel:
 
     Sublayers whose output a model does not expose are left out.
     """
-    recorded = [(layer, part) for layer in layers(trace, stack) for part in _SUBLAYERS[stack]]
+    recorded = [(layer, part) for layer in layers(trace, stack) or [0] for part in _SUBLAYERS[stack]]
     outs = {(layer, part): f"{stack}.{layer}.{_OUT[part]}" for layer, part in recorded}
     shown = {place: name for place, name in outs.items() if name in trace} or outs  # without any, the first says why
     shares = [

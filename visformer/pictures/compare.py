@@ -242,7 +242,7 @@ OTHER_TEXT = Text(
 )
 OTHER_MODEL = Text(
     name="other_model", label=N_("Model B"), help="The name of another model.", among=_others,
-    default=lambda setting: (*_others(setting), GPT)[0],
+    labels={UNTRAINED: N_("Untrained model")}, default=lambda setting: (*_others(setting), GPT)[0],
 )
 MOMENT, OTHER_MOMENT = (
     PlaceOption(

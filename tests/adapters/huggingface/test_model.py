@@ -565,7 +565,7 @@ def test_the_families_that_show_patterns_only_before_version_5_are_documented(pa
 def test_a_model_for_which_our_attention_is_wrong_has_only_its_own_patterns(monkeypatch):
     """As wrap finds out on a short text."""
     softmax = "visformer.adapters.huggingface.taps._softmax"
-    monkeypatch.setattr(softmax, lambda scores, mask, sinks: (torch.ones_like(scores), None))
+    monkeypatch.setattr(softmax, lambda scores, mask, sinks, **_: (torch.ones_like(scores), None))
     model = vf.wrap(tiny_module("gpt2"), tokenizer())
     assert model._patterns_only
     trace = model.trace(TEXT)

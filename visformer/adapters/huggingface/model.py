@@ -21,7 +21,7 @@ from visformer.adapters.huggingface.families import (
     PATTERNS_ONLY,
     refuse,
 )
-from visformer.adapters.huggingface.own_attention import has_patterns
+from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns
 from visformer.adapters.huggingface.run import (
     Engine,
     HubNext,
@@ -210,7 +210,8 @@ class HubModel(TracedModel):
     @contextmanager
     def _watching(self, recorder: Recorder, part: str) -> Iterator[None]:
         """Let ``recorder`` visit what ``part`` computes."""
-        with self._wiring.open(), watching(recorder, part, self._wiring.callers):
+        wiring = self._wiring
+        with wiring.open(), watching(recorder, part, wiring.callers, may_fuse=wiring.may_fuse):
             yield
         for name in self._names:
             if self._part(name) == part and recorder.wants(name) and name not in recorder.visited:
@@ -351,6 +352,9 @@ class HubModel(TracedModel):
         if ours:
             self._wiring.ours = True
             self._wiring.ours = agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
+        if self._wiring.ours and calls_interface(self._config) and self.module._supports_sdpa:
+            self._wiring.may_fuse = True
+            self._wiring.may_fuse = agree(own, self._probe_pass(Recorder(frozenset(), ()), patterns=False))
         if self._patterns_only:
             recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from visformer.adapters.huggingface.taps import attend
 from visformer.model import taps
 
-Pair = tuple[Tensor, Tensor]
+Pair = tuple[Tensor, Tensor | None]
 
 
 def _bloom(

@@ -31,6 +31,7 @@ class Wiring(Passes):
     Attributes:
         ours: whether a pass computes attention with our function, or else with the family's eager one.
         callers: the modules that call it.
+        may_fuse: whether the model computes the same with torch's fused attention.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Wiring(Passes):
         self._has_logits = has_logits
         _, self.callers = self._places()
         self.ours = bool(stacks) and can_be_ours(config, self.callers)
+        self.may_fuse = False
 
     def _begin(self, undo: ExitStack) -> None:
         if any(getattr(module, "_compiled_call_impl", None) is not None for module in self._model.modules()):

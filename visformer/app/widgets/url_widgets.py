@@ -106,8 +106,9 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **style}, 0
         case Text(among=None):
             return "text_input", {}, 0
-        case Text(among=among):
-            return "selectbox", {"options": [*resolved(among, setting)]}, 0
+        case Text(among=among, labels=labels):
+            shown = {name: name for name in resolved(among, setting)} | {n: boxes.gettext()(labels[n]) for n in labels}
+            return "selectbox", {"options": [*resolved(among, setting)], "format_func": shown.__getitem__}, 0
         case Several():
             return "multiselect", {"options": range(option.count(setting))}, 0
     return "toggle", {}, 0

@@ -6,7 +6,7 @@ Programs may use every valid value; a slider may offer fewer (``least`` to ``mos
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -252,13 +252,18 @@ class Several(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Option):
-    """A text, such as a second sentence or the name of a model; ``among``: those that a page offers, None: any.
+    """A text, such as a second sentence or the name of a model.
+
+    Args:
+        among: those that a page offers; None: any.
+        labels: how a page shows some of them.
 
     Links have it as it is: its name there is the page's and its own.
     """
 
     default: Any = ""
     among: Callable[[Setting], Sequence[str]] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, value: Any, setting: Setting) -> Any:
         if not isinstance(value, str | PathLike):
