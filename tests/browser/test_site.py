@@ -166,8 +166,15 @@ def test_what_enters_the_first_layer_is_that_of_the_sentence(open_site, model):
     matrix = page.locator(".vf-host[data-kind=embedding] .vf-matrix").last
     matrix.press("ArrowRight")
     value = float(page.locator(".vf-host[data-kind=embedding] .vf-value").inner_text().replace("−", "-"))
-    trace = model.trace(SENTENCE, record=("src.input",))
+    trace = model.trace(SENTENCE, record=("src.input", "src.position"))
     assert abs(trace["src.input"].value[0] - value).min() < 1e-3
+    waves = re.findall(
+        r"(\d+): (?:sin|cos), λ = [\d.]+: ([-\d., ]+)", page.locator(".vf-waves").get_attribute("aria-label")
+    )
+    assert len(waves) == 6
+    for dimension, told in waves:
+        numbers = [float(number) for number in told.split(", ")]
+        assert numbers == pytest.approx(trace["src.position"].value[:, int(dimension)], abs=6e-4)
     page.get_by_role("button", name="Target", exact=True).click()
     expect(page.locator(".vf-entering [aria-pressed=true]")).to_have_text("Target")
     assert "embedding_side=tgt" in fragment(page)

@@ -146,9 +146,8 @@ def kinds(n: int, d_model: int, *, max_len: int, base: float = 10000.0) -> dict[
     }
 
 
-def _dimensions(setting: Setting) -> list[int]:
+def some_dimensions(d_model: int) -> list[int]:
     """Return the dimensions of a fast, a medium and a slow pair of waves."""
-    d_model = setting["d_model"]
     some = {i + j for i in (0, d_model // 16 * 2, d_model // 8 * 2) for j in (0, 1)}
     return sorted(i for i in some if i < d_model)
 
@@ -217,8 +216,8 @@ BASE = Number(
 )
 DIMENSIONS = Several(
     name="dimensions", label=N_("Dimensions"), help="Dimensions to draw, from 0, separated by dots.",
-    default=_dimensions, count=lambda setting: setting["d_model"], most=limits.WAVES,
-    per=lambda setting: setting["d_model"],
+    default=lambda setting: some_dimensions(setting["d_model"]), count=lambda setting: setting["d_model"],
+    most=limits.WAVES, per=lambda setting: setting["d_model"],
 )
 MAX_LEN = Number(
     name="max_len", label="max_len", help="Rows of the learned table.",

@@ -22,6 +22,8 @@ from visformer.panel import Panel
 from visformer.pictures.embedding import Side, sums
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.map import RECORD
+from visformer.pictures.positions import some_dimensions
+from visformer.pictures.style import CURVES
 from visformer.system.files import write_whole
 from visformer.trace import Trace
 from visformer.web import engine, places
@@ -53,6 +55,7 @@ _WORDS = {
         "What enters the first layer: a row for each token of the sentence, its embedding, the waves that tell its "
         "place, and their sum."
     ),
+    "waves": N_("The positions as waves: a fast, a medium and a slow pair of dimensions, a dot for each token"),
     "source": N_("Source"),
     "decoded": N_("Target"),
     "translation": N_("Translation:"),
@@ -207,6 +210,7 @@ def _data(trace: Trace, start: Selection, *, offline: str, is_whole: bool) -> by
         "example": {"source": trace.meta["source"], "trace": example},
         "start": start.start(),
         "lesson": _lesson(),
+        "waves": {"curves": CURVES, "dimensions": some_dimensions(trace["src.position"].shape[1])},
         "record": RECORD,
         "cell": places.RECORD,
         "inside": places.INSIDE,

@@ -14,6 +14,7 @@ import { spellWeight } from "../shared/numbers.js"
 import { MOST_MASKED, mayHide, readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
 import { LessonBar, stateOf } from "./lesson.js"
+import { Waves } from "./waves.js"
 
 const VIEWS = { map: mountMap, attention: mountAttention, embedding: mountPanels }
 const PAGES = { "": "map", attention: "attention", embedding: "embedding" }
@@ -145,6 +146,7 @@ class Site {
       this.root.dataset.state = "lost"
       return this.report(refusal, true)
     }
+    this.bar.hidden = true
     this.write()
     this.compute()
     if (!this.busy) this.rest()
@@ -242,15 +244,17 @@ class Site {
     this.writeLesson()
     this.writeEdits()
     this.silences.hidden = kind === "embedding" // which has no heads
-    this.entering.hidden = kind !== "embedding"
+    this.entering.hidden = this.waved.hidden = kind !== "embedding"
     const { side } = this.state
     this.sides.forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.side === side)))
     const message = given.messages[kind === "embedding" && side ? "target" : kind]
     const key = `${message.revision} ${message.text.lang} ${this.opened}`
     if (this.shown[kind] === key) return
     this.shown[kind] = key
-    if (kind === "embedding") this.draw(kind, { ...message, revision: key })
-    else if (kind === "attention") this.draw(kind, { ...message, start: this.begun, revision: key })
+    if (kind === "embedding") {
+      this.draw(kind, { ...message, revision: key })
+      this.waves.update(message, this.words.waves)
+    } else if (kind === "attention") this.draw(kind, { ...message, start: this.begun, revision: key })
     else {
       const focus = Object.fromEntries(HEAD.map((name) => [name, this.state.selection[name]]))
       this.draw(kind, { ...message, focus, revision: key })
@@ -348,6 +352,8 @@ class Site {
       return one
     })
     this.hosts = Object.fromEntries(Object.keys(VIEWS).map((kind) => [kind, part(root, "div", "host", { "data-kind": kind })]))
+    this.waved = part(root, "div", "waved")
+    this.waves = new Waves(this.waved, this.data.waves)
     this.others = part(root, "div", "others", { popover: "", role: "dialog" })
   }
 
