@@ -245,6 +245,18 @@ def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(pr
     assert "g" in dict(presented(presenter)["keys"])
 
 
+def test_a_presenter_who_reloads_while_a_question_is_open_gets_the_same_page_back(new_app, own_rooms):
+    place = {"page": "understand/head", "stack": "cross", "layer": "3", "head": "3"}
+    presenter, room = new_app(**place), own_rooms.open(SESSION)
+    presenter.session_state["room"] = room
+    ask(presenter.run())
+    again = new_app(**place)
+    call(again, guessing.return_to_room, room)
+    assert texts(again.run(), "Layer 3, head 3: which")
+    press(again, "guess_end")
+    assert address_of(again) == {"stack": "cross", "layer": "3", "head": "3"}
+
+
 # Late, lost and hostile phones ----------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,13 @@ def end(guess: Guess) -> None:
     following.ask(None)
 
 
+def return_to_room(key: object) -> None:
+    """Lead a room again whose key the browser kept, as a callback; the page comes back once its question is over."""
+    following.take_up(key)
+    if following.presented() and following.guess() is not None:
+        _BEFORE.set(address.current())
+
+
 def restore_page() -> None:
     """Restore the presenter's page at the start of a run, once its question is over, with the sentence asked about."""
     if _BEFORE.get() is not None and following.guess() is None:

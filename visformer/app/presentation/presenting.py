@@ -120,7 +120,7 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
     if _HAS_CODE.get():
         shown["code"] = code()
     presentation_steps.arrive()
-    presentation(shown, on_step=step, on_ask=ask, on_type=on_type, on_room=following.take_up)
+    presentation(shown, on_step=step, on_ask=ask, on_type=on_type, on_room=guessing.return_to_room)
 
 
 def step(direction: int) -> None:

@@ -50,6 +50,7 @@ def guess_bars(
             textposition="outside",
             textfont={"size": 14, "color": TEXT[theme]},
             cliponaxis=False,
+            constraintext="none",
             hovertemplate="%{x:.4f}<extra>" + name + "</extra>",
         )
     table: dict[str, Sequence[Any]] = {"option": [*options], "room": rows[0], "model": rows[1]}

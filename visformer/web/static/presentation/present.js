@@ -465,10 +465,14 @@ class Presentation {
     if (rows) this.rows.textContent = fill(this.data.words.rows, rows)
   }
 
-  /** Let plots take the rest of the window's height. */
+  /** Let plots take the rest of the window's height, but for the words below them in a picture that has both. */
   fitPlots(bottom, zoom) {
-    for (const picture of this.host.pictures()) {
-      const height = Math.max(150, window.innerHeight - bottom - picture.getBoundingClientRect().top)
+    const pictures = this.host.pictures()
+    for (const picture of pictures) {
+      const box = picture.getBoundingClientRect()
+      const whole = pictures.find((other) => other !== picture && other.contains(picture))
+      const words = whole ? whole.getBoundingClientRect().bottom - box.bottom : 0
+      const height = Math.max(150, window.innerHeight - bottom - box.top - words)
       picture.style.setProperty("--vf-height", `${Math.floor(height)}px`)
       picture.style.setProperty("--vf-inner", `${Math.floor(height / zoom)}px`)
     }
