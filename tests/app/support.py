@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import contextmanager
 from unittest.mock import patch
+from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
@@ -68,7 +69,9 @@ def ignored(app):
 
 
 def address_of(app):
-    """Return the fields of a session's address."""
+    """Return the fields of a session's address, which a browser gives another query where the run says so."""
+    if (renamed := _component(app, "-address")) is not None:
+        return fields_of(dict(parse_qsl(urlsplit(json.loads(renamed.proto.bytes)["link"]).query)))
     return fields_of({name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()})
 
 

@@ -12,7 +12,7 @@ def test_the_share_of_people_stands_beside_the_weight_of_each_word():
     assert (room.name, head.name) == ("Room", "Head")
     np.testing.assert_array_equal(room.x, [1, 0, 0.5])
     np.testing.assert_array_equal(head.x, WEIGHTS)
-    assert room.text == ("100%", "0%", "50%")
+    assert room.text == ("100%", "", "50%")
 
 
 def test_where_nobody_answered_the_room_is_empty():

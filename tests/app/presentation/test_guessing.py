@@ -232,8 +232,11 @@ def test_the_keys_of_a_presentation_reveal_the_answer_and_bring_the_page_back(pr
     assert not presented(presenter)["guesses"], "one question at a time"
     assert "g" not in dict(presented(presenter)["keys"])
     (turn,) = presenter.session_state["run"].steps.turns
+    notes = lambda: following.ROOMS.desk(presenter.session_state["room"]).told  # noqa: E731
+    assert notes()["next"] == "Reveal"
     call(presenter, turn, 1)
     assert guess.result is not None
+    assert notes()["next"] == "Back to the page"
     (turn,) = presenter.session_state["run"].steps.turns
     call(presenter, turn, -1)
     assert guess.result is None

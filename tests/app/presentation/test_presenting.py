@@ -271,7 +271,7 @@ def test_a_place_of_the_whole_model_is_opened_on_the_phone(new_app, own_rooms, m
     monkeypatch.setattr(component, "map_picture", lambda *_, on_zoom, **__: zooms.append(on_zoom))
     app = new_app(page="see/map")
     app.session_state["room"] = own_rooms.open("")
-    phone = new_app(follow=room_code(app))
+    phone = new_app(page="see/map", follow=room_code(app))
     for zoom, kept in (("decoder.2.cross_attn.3", "decoder.2.cross_attn.3"), ("no place", "decoder.2.cross_attn.3")):
         with in_a_session(app.session_state.to_dict()), address():
             zooms[0](zoom)

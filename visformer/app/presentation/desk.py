@@ -65,8 +65,8 @@ class Told:
     words: dict[str, str] = field(default_factory=dict)
 
 
-def tell(run: Run, *, asked: str = "") -> None:
-    """Tell the window what a run shows, or which question it asks the room."""
+def tell(run: Run, *, asked: str = "", follows: str = "") -> None:
+    """Tell the window what a run shows, or which question it asks the room, and what follows that."""
     if not following.presented():
         return
     _, steps, page = boxes.gettext(), run.steps, current_page()
@@ -77,7 +77,7 @@ def tell(run: Run, *, asked: str = "") -> None:
     about: dict[str, Any] = {"place": steps.place, "says": run.caption, "task": steps.task, "note": steps.note}
     told = Told(title, **about, keeps=f"{page} {steps.place}", next=after, next_note=steps.next_note)
     if asked:
-        told = Told(_(N_("Guess first")), asked=asked, next=_(N_("Reveal")))
+        told = Told(_(N_("Guess first")), asked=asked, next=follows)
     words = {name: _(word) for name, word in _WORDS.items()}
     following.tell({**asdict(told), "lang": boxes.language(), "words": words})
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # numpy
 BEGIN = N_("Guess first")
 """The label of the button that begins a question."""
 
+_ASK, _REVEAL, _END = N_("Ask the room"), N_("Reveal"), N_("Back to the page")
+
 _BEFORE: Slot[State | None] = Slot("guess_before", None)  # what the presenter's page showed
 _WANTED: Slot[Wanted | None] = Slot("guess_wanted", None)
 """What the form begins with, once: a lesson's question, or the head in focus."""
@@ -199,10 +201,10 @@ def _form(guess: Guess) -> None:
             st.text(problem.localized(_))
     with st.container(horizontal=True):
         st.button(
-            _("Ask the room"), type="primary", key="guess_ask", disabled=question is None,
+            _(_ASK), type="primary", key="guess_ask", disabled=question is None,
             on_click=ask, args=(guess, question),
         )  # fmt: skip
-        st.button(_("Back to the page"), key="guess_end", on_click=end, args=(guess,))
+        st.button(_(_END), key="guess_end", on_click=end, args=(guess,))
 
 
 _NOTHING = N_("There is nothing to ask about this sentence.")
@@ -400,6 +402,13 @@ def spelled(guess: Guess) -> str:
     return _(_READS[question.kind]).format(**about)
 
 
+def follows(guess: Guess) -> str:
+    """Return what a presenter does next, in words."""
+    if guess.question is None:
+        return boxes.gettext()(_ASK)
+    return boxes.gettext()(_REVEAL if guess.result is None else _END)
+
+
 def _asked_line(guess: Guess, question: Question) -> None:
     """Draw the question, and what it is about."""
     with st.container(key="guess_question", gap="xxsmall"):
@@ -544,14 +553,14 @@ def _buttons(guess: Guess) -> None:
     _, question, result = boxes.gettext(), guess.question, guess.result
     with st.container(horizontal=True, key="guess_ways"):
         if result is None:
-            st.button(_("Reveal"), type="primary", key="guess_reveal", on_click=reveal, args=(guess,))
+            st.button(_(_REVEAL), type="primary", key="guess_reveal", on_click=reveal, args=(guess,))
         if result is None and not guess.is_locked:
             st.button(_("Take no more guesses"), key="guess_lock", on_click=lock, args=(guess,))
         else:
             st.button(_("Take more guesses"), key="guess_reopen", on_click=reopen, args=(guess,))
         st.button(_("Reset the guesses"), key="guess_reset", on_click=reset, args=(guess,))
         st.button(_("Another question"), key="guess_another", on_click=ask, args=(guess, None))
-        st.button(_("Back to the page"), key="guess_end", on_click=end, args=(guess,))
+        st.button(_(_END), key="guess_end", on_click=end, args=(guess,))
         if question is not None and result is not None and result.n:
             downloads.csv(_table(question, result), "answers")
 

@@ -16,7 +16,7 @@ with drawing(), following.drawing():
     if (guess := guessing.asked()) is not None:  # a question to the room, which takes the place of the page
         opened.draw_question(guess)
         screen.send_words()
-        desk.tell(runs.current(), asked=guessing.spelled(guess))
+        desk.tell(runs.current(), asked=guessing.spelled(guess), follows=guessing.follows(guess))
     else:
         # Before the head, whose boxes make the browser fetch scripts: they would delay the picture.
         run = opened.draw_page()

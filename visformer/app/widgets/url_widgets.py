@@ -56,7 +56,7 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         boxes.keep_choice(key)
         _ = boxes.gettext()
         style.setdefault("help", _(option.tooltip).format(own=setting.source.d_model) if option.tooltip else None)
-        value = getattr(place, widget)(label=_(option.label), key=key, **arguments, **style)
+        value = getattr(place, widget)(label=_(option.label), key=key, **{**arguments, **style})
         if isinstance(option, Choice) and value not in arguments["options"]:  # a label of the options before these
             value = first
         value = value - shift if shift else value
