@@ -4,12 +4,10 @@ import json
 import re
 from contextlib import contextmanager
 from unittest.mock import patch
-from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
 from benchmarks.messages import read_message
-from tests.addresses import fields_of
 from tests.app.pages.seen import script_of
 from visformer.app.session import address as addresses
 from visformer.app.session import boxes
@@ -66,13 +64,6 @@ def badges(app):
 def ignored(app):
     """Return the lines of the notice about what was ignored in a link or file."""
     return [line for text in texts(app) if ": " in text and "=" in text for line in text.split("\n")]
-
-
-def address_of(app):
-    """Return the fields of a session's address, which a browser gives another query where the run says so."""
-    if (renamed := _component(app, "-address")) is not None:
-        return fields_of(dict(parse_qsl(urlsplit(json.loads(renamed.proto.bytes)["link"]).query)))
-    return fields_of({name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()})
 
 
 def _component(app, name):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.app.support import address_of, choose, in_a_session, texts
+from tests.addresses import address_of
+from tests.app.support import choose, in_a_session, texts
 from visformer.app.edits import comparison, silences
 from visformer.app.session import boxes
 from visformer.panel import Labels, Panel

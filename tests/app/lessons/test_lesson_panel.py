@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.addresses import address_of
 from tests.app.lessons.test_lesson_file import GOOD, model, told
 from tests.app.pages.seen import script_of
 from tests.app.support import (
-    address_of,
     button,
     call,
     captions,

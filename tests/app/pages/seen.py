@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from benchmarks.messages import read_message
-from tests.addresses import fields_of
+from tests.addresses import address_of
 from tests.golden.compare import SAVED, listed, numbers, short
 from tests.web.support import heads_of, shapes_of
 from visformer.app.serving.server import SCRIPT
@@ -111,7 +111,7 @@ def seen(app):
 
 
 def _address(app):
-    address = fields_of(app.query_params)  # the links were recorded before there was a version
+    address = address_of(app)  # the links were recorded before there was a version
     names_a_step = {*address} - {"lang"} == {"lesson", "step"} and LESSON_OPENED.key in app.session_state
     return app.session_state[LESSON_OPENED.key].fields() if names_a_step else address
 

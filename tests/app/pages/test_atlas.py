@@ -4,20 +4,10 @@ import shutil
 
 import pytest
 
+from tests.addresses import address_of
 from tests.analysis.atlas.test_file import changed
 from tests.app.pages.test_heads import explorer
-from tests.app.support import (
-    address_of,
-    button,
-    call,
-    captions,
-    enter,
-    noted,
-    open_page,
-    shows_something,
-    texts,
-    upload,
-)
+from tests.app.support import button, call, captions, enter, noted, open_page, shows_something, texts, upload
 from tests.support import tiny_gpt
 from visformer.adapters.checkpoints import folder_of
 from visformer.analysis.atlas import Atlas, build, pack, roles, similar_heads

@@ -9,10 +9,9 @@ import pytest
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.addresses import fields_of
+from tests.addresses import address_of, fields_of
 from tests.app.support import (
     address,
-    address_of,
     badges,
     button,
     captions,

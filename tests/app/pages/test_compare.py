@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.app.support import address_of, button, call, choose, enter, ignored, noted, open_page, texts
+from tests.addresses import address_of
+from tests.app.support import button, call, choose, enter, ignored, noted, open_page, texts
 from visformer.app.widgets import component
 from visformer.pictures.sides import Sides
 from visformer.web.selection import Selection

@@ -4,7 +4,8 @@ from urllib.parse import parse_qsl
 
 import visformer as vf
 from benchmarks.messages import read_message
-from tests.app.support import address_of, button, call, captions, choose, ignored, noted, open_page, texts
+from tests.addresses import address_of
+from tests.app.support import button, call, captions, choose, ignored, noted, open_page, texts
 from visformer.app.session.url_state import start
 from visformer.app.widgets import controls
 from visformer.pictures.examples import EXAMPLES

@@ -3,7 +3,8 @@
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import address_of, button, call, captions, choose, noted, open_page, picture_components, texts
+from tests.addresses import address_of
+from tests.app.support import button, call, captions, choose, noted, open_page, picture_components, texts
 from visformer.analysis import told_from_zero
 from visformer.app.session.measured import recorded
 from visformer.app.widgets import controls, waiting

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import PAGES, address_of, button, call, captions, noted, open_page, picture_components
+from tests.addresses import address_of
+from tests.app.support import PAGES, button, call, captions, noted, open_page, picture_components
 from tests.waiting import until
 from visformer.adapters.checkpoints import folder_of
 from visformer.adapters.learning.recipe import EVERY, Recipe

@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from benchmarks.messages import read_message
-from tests.app.support import address_of, ignored, open_page
+from tests.addresses import address_of
+from tests.app.support import ignored, open_page
 from visformer.app.widgets import component
 from visformer.web import places
 from visformer.web.map import pack_place

@@ -8,9 +8,9 @@ from transformers import AutoTokenizer
 
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.addresses import address_of
 from tests.app.support import (
     VIEWS,
-    address_of,
     badges,
     button,
     captions,

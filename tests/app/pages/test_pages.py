@@ -13,11 +13,11 @@ import pytest
 import streamlit
 
 import visformer as vf
+from tests.addresses import address_of
 from tests.app.pages.words import popovers, untranslated
 from tests.app.support import (
     PAGES,
     VIEWS,
-    address_of,
     badges,
     button,
     captions,

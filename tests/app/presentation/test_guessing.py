@@ -8,8 +8,9 @@ from html import unescape
 import numpy as np
 import pytest
 
+from tests.addresses import address_of
 from tests.app.pages.seen import script_of
-from tests.app.support import address_of, badges, call, captions, presented, texts
+from tests.app.support import badges, call, captions, presented, texts
 from tests.kinds import model_of
 from visformer.app.lessons import lesson_file
 from visformer.app.presentation import following, guessing, rooms

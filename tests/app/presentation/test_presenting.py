@@ -9,16 +9,8 @@ import pytest
 import streamlit
 import zxingcpp
 
-from tests.app.support import (
-    VIEWS,
-    address,
-    address_of,
-    captions,
-    enter,
-    ignored,
-    in_a_session,
-    presented,
-)
+from tests.addresses import address_of
+from tests.app.support import VIEWS, address, captions, enter, ignored, in_a_session, presented
 from visformer.app.presentation import following, presenting, rooms
 from visformer.app.session import boxes, page, presentation_steps, url_state
 from visformer.app.session import run as runs

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.app.support import address_of, choose, enter, open_page
+from tests.addresses import address_of
+from tests.app.support import choose, enter, open_page
 from visformer.app.session import boxes, url_state
 from visformer.app.streamlit_private import run_context
 from visformer.pictures.examples import EXAMPLES

@@ -6,8 +6,9 @@ settings.
 
 import pytest
 
+from tests.addresses import address_of
 from tests.app.pages.seen import script_of
-from tests.app.support import address_of, ignored, in_a_session, upload
+from tests.app.support import ignored, in_a_session, upload
 from visformer.app.session import address, boxes, run
 from visformer.app.shell import head
 from visformer.pictures.examples import EXAMPLES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.support import address_of
+from tests.addresses import address_of
 from visformer.app.session import boxes
 from visformer.app.streamlit_private import run_context
 

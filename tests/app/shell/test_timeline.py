@@ -9,15 +9,8 @@ import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.adapters.test_history import trained_in
-from tests.app.support import (
-    address_of,
-    here,
-    ignored,
-    open_page,
-    picture_components,
-    presented,
-    texts,
-)
+from tests.addresses import address_of
+from tests.app.support import here, ignored, open_page, picture_components, presented, texts
 from visformer.app.serving import models
 from visformer.pictures.registry.picture import pages
 
