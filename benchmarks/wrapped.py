@@ -1,10 +1,16 @@
-"""Benchmarks of a wrapped model of transformers: its own passes between ours, and steering. fp32, random weights."""
+"""Benchmarks of a wrapped model of transformers: what a Trace costs, its own passes between ours, steering.
 
-from collections.abc import Iterator
+fp32, random weights, token ids that are ready on both sides; a Trace also has its texts and labels.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 import visformer
 from benchmarks.measure import Effort, Row, compare, require
@@ -13,11 +19,17 @@ from visformer.edits import EachRow
 
 N, NEW_TOKENS = 512, 30
 
+LENGTHS = (256, 512, 1024, 2048)
+MAX_BYTES = 8 * 10**9
+"""Of the largest Trace, 16 layers of 16 heads at 2,048 tokens, 4.3 GB."""
+
 
 def rows(effort: Effort) -> Iterator[Row]:
-    """Yield what being wrapped costs a model while it is not traced, and what an edit of each row costs."""
+    """Yield what a Trace costs, what being wrapped costs while there is none, and what an edit of each row costs."""
     torch.manual_seed(0)
     tokenizer = Encoder().tokenizer
+    tokenizer.model_max_length = LENGTHS[-1]
+    yield from _traces(effort, tokenizer)
     config = GPT2Config(
         vocab_size=len(tokenizer), n_embd=256, n_layer=6, n_head=8, bos_token_id=None, eos_token_id=None
     )
@@ -43,3 +55,38 @@ def rows(effort: Effort) -> Iterator[Row]:
     unedited = lambda: model.generate(text, max_new_tokens=NEW_TOKENS)  # noqa: E731
     require(edited().ids != unedited().ids, "the edit changes what is generated")
     yield Row(f"steered / plain generation, {NEW_TOKENS} new tokens", "16", compare(edited, unedited, effort), goal=2.0)
+
+
+def _traces(effort: Effort, tokenizer: Any) -> Iterator[Row]:
+    """Yield what a Trace with all patterns, and one without any, cost beside transformers' own passes."""
+    small = BertConfig(len(tokenizer), 384, 6, 12, 1536, max_position_embeddings=LENGTHS[-1])
+    wide = LlamaConfig(len(tokenizer), 512, 1024, 16, 16, max_position_embeddings=LENGTHS[-1], bos_token_id=None)
+    wide.eos_token_id = None
+    made: dict[str, tuple[Callable[[], Any], str]] = {
+        "6 x 12 heads": (lambda: BertModel(small), "encoder.out"),
+        "16 x 16 heads, decoder": (lambda: LlamaForCausalLM(wide), "decoder.out"),
+    }
+    for name, (make, out) in made.items():
+        module, wrapped = make().eval(), make().eval()
+        wrapped.load_state_dict(module.state_dict())
+        model = visformer.wrap(wrapped, tokenizer)
+        for n in LENGTHS:
+            ids = torch.randint(1000, len(tokenizer), (1, n), generator=torch.Generator().manual_seed(n))
+            for record, other, implementation, goal in (
+                ("*.pattern", "eager, output_attentions", "eager", 1.2),
+                (out, "sdpa", "sdpa", 1.1),
+            ):
+                module.set_attn_implementation(implementation)
+                theirs = _pass(module, ids, output_attentions=implementation == "eager")
+                ours = partial(model.trace, ids[0].tolist(), record=record, max_bytes=MAX_BYTES)
+                yield Row(f"Trace of {record} / {other}, {name}", str(n), compare(ours, theirs, effort), goal=goal)
+
+
+def _pass(module: Any, ids: Tensor, **given: Any) -> Callable[[], Any]:
+    """Return what runs a model on ids."""
+
+    @torch.inference_mode()
+    def run() -> Any:
+        return module(ids, **given)
+
+    return run

@@ -7,6 +7,7 @@ import torch
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_model, tiny_module, tokenizer
 from tests.support import tiny_config, tiny_gpt, tiny_tokenizer, tiny_translator
+from visformer.edits import Block
 from visformer.errors import BudgetError, CheckpointError, ConfigError, TextError, TraceError, VisformerError
 
 TEXT = "I went to school"
@@ -150,3 +151,26 @@ def test_a_text_whose_scores_would_not_fit_into_memory_is_refused(monkeypatch):
     for call in (model.trace, model.translate):
         with pytest.raises(BudgetError, match=message):
             call([5] * 51)
+    assert model.trace([5] * 51, [5], record="tgt.embed", max_bytes=20_808)
+    (trace,) = model.trace_many([[5] * 51], [[5]], record="tgt.embed", max_bytes=20_808)
+    assert len(trace.tokens["src"]) == 51
+    monkeypatch.setenv("VISFORMER_TRACE_BYTES", "20808")
+    assert model.trace([5] * 51, [5], record="tgt.embed")
+    with pytest.raises(BudgetError, match=r"52 tokens: .* the limit is 20,808: .*VISFORMER_TRACE_BYTES"):
+        model.trace([5] * 52, [5], record="tgt.embed")
+    for wrong in (0, True, "1 GB"):
+        with pytest.raises(VisformerError, match="max_bytes"):
+            model.trace([5], [5], max_bytes=wrong)
+
+
+def test_a_model_of_transformers_is_bounded_only_where_it_holds_scores(monkeypatch):
+    model, text = tiny_model("llama"), [5 + i % 20 for i in range(60)]
+    monkeypatch.setattr("visformer.system.limits.MAX_TRACE_BYTES", 4 * model.info.n_heads * 50**2)
+    whole = model.trace(text, record="decoder.out")
+    assert whole["decoder.out"].shape[0] == 60
+    block = Block("decoder.0.self_attn", query=5, key=0)
+    for call in (model.trace, model.generate):
+        with pytest.raises(BudgetError, match="60 tokens: the scores of one layer alone"):
+            call(text, edits=block, **({"record": "decoder.out"} if call == model.trace else {}))
+    edited = model.trace(text, record="decoder.out", edits=block, max_bytes=10**6)
+    assert not np.allclose(edited["decoder.out"], whole["decoder.out"])

@@ -29,6 +29,7 @@ from visformer.adapters.recording import (
     Recorder,
     Weight,
     available,
+    budget,
     check_attention,
     checked_edits,
     globs,
@@ -276,6 +277,7 @@ class TracedModel(ABC):
         to: str | None = None,
         record: str | Sequence[str] = ("*.pattern",),
         edits: Edit | Sequence[Edit] = (),
+        max_bytes: int | None = None,
     ) -> Trace:
         """Run the model on a text and record the tensors that ``record`` names.
 
@@ -290,6 +292,8 @@ class TracedModel(ABC):
             record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
                 if there is one, is recorded with its pattern.
             edits: changes to the model, both while decoding and in the recorded pass.
+            max_bytes: that the Trace may take, with the scores of one layer even if they are not recorded; None:
+                VISFORMER_TRACE_BYTES, by default 512 MiB.
 
         Returns:
             One full pass: its tokens and what was recorded, labelled and frozen. For a decoder-only model "next" is its
@@ -305,7 +309,8 @@ class TracedModel(ABC):
         """
         self._require_language(to)
         request = self._request(source, target, pair=pair, to=to, record=globs(record), edits=self._edits(edits))
-        (trace,) = self._traced([self._encode(request)])
+        with budget(max_bytes):
+            (trace,) = self._traced([self._encode(request)])
         return trace
 
     def trace_many(
@@ -318,6 +323,7 @@ class TracedModel(ABC):
         record: str | Sequence[str] = ("*.pattern",),
         edits: Edit | Sequence[Edit] = (),
         batch: int | None = None,
+        max_bytes: int | None = None,
     ) -> Iterator[Trace]:
         """Trace many texts, several in one pass: lazily, in order, and each as :meth:`trace` does it alone.
 
@@ -335,6 +341,7 @@ class TracedModel(ABC):
             edits: changes to the model, applied to each text as in :meth:`trace`.
             batch: number of consecutive texts to run at once, for a GPU as many as its memory holds; None: up to 32
                 texts of similar length whose values take 128 MB.
+            max_bytes: that each Trace may take, as for :meth:`trace`.
 
         Yields:
             The Trace of each text, cut out of its batch without padding.
@@ -350,9 +357,15 @@ class TracedModel(ABC):
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
             text, target, pair = row
-            return self._encode(self._request(text, target, pair=pair, to=to, record=wanted, edits=renewed(checked)))
+            request = self._request(text, target, pair=pair, to=to, record=wanted, edits=renewed(checked))
+            with budget(max_bytes):
+                return self._encode(request)
 
-        return run_all(rows, prepare, self._traced, how)
+        def run(encoded: Sequence[Encoded]) -> list[Trace]:
+            with budget(max_bytes):
+                return self._traced(encoded)
+
+        return run_all(rows, prepare, run, how)
 
     def gradients(
         self,
@@ -748,6 +761,11 @@ class TracedModel(ABC):
         """A text, or that of token ids."""
         return given if isinstance(given, str) else self.text.decode(given)
 
+    @property
+    def _holds_scores(self) -> bool:
+        """Whether every pass holds the scores of a layer, also where nobody wants them."""
+        return True
+
     def _require_room(self, tokens: int) -> None:
         """Refuse more tokens than the model takes, or so many that the attention of one layer exceeds the memory."""
         if self.info.max_tokens is not None and tokens > self.info.max_tokens:
@@ -756,4 +774,5 @@ class TracedModel(ABC):
                 given=tokens,
                 limit=self.info.max_tokens,
             )
-        check_attention(self.info.n_heads, tokens)
+        if self._holds_scores:
+            check_attention(self.info.n_heads, tokens, tokens)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from visformer.edits import EachRow, Edit
 from visformer.edits.base import _Edit
 from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
-from visformer.system import cancellation, limits
+from visformer.system import cancellation, limits, settings
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
 
@@ -194,41 +195,69 @@ def nbytes_of(shapes: Mapping[str, tuple[int, ...]]) -> int:
     return sum(prod(shape) * (1 if name.endswith(".mask") else 4) for name, shape in shapes.items())
 
 
+_GIVEN: ContextVar[int | None] = ContextVar("visformer_trace_bytes", default=None)
+
+
+@contextmanager
+def budget(nbytes: int | None) -> Iterator[None]:
+    """Let a Trace take so many bytes inside the block; None: as many as the operator says.
+
+    Raises:
+        VisformerError: it is no number of bytes.
+    """
+    if nbytes is not None and (isinstance(nbytes, bool) or not isinstance(nbytes, int) or nbytes < 1):
+        raise VisformerError(
+            N_("max_bytes={value!r} must be a number of bytes, at least 1, or None for the usual limit."), value=nbytes
+        )
+    token = _GIVEN.set(nbytes)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def _most() -> int:
+    """The number of bytes that a Trace may take."""
+    return _GIVEN.get() or settings.TRACE_BYTES() or limits.MAX_TRACE_BYTES
+
+
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:
     """Refuse a recording in advance if it would take too many bytes, including ``more`` for weights.
 
     Raises:
         BudgetError: the message says by how much.
     """
-    total = more + nbytes_of(shapes)
-    if total > limits.MAX_TRACE_BYTES:
+    total, most = more + nbytes_of(shapes), _most()
+    if total > most:
         raise BudgetError(
             N_(
-                "This trace would take {given:,} bytes, {over:,} over the limit of {limit:,}: record less or "
-                "shorten the text."
+                "This trace would take {given:,} bytes, {over:,} over the limit of {limit:,}: record less, shorten the "
+                "text, or raise the limit with {setting} or, in Python, max_bytes."
             ),
             given=total,
-            over=total - limits.MAX_TRACE_BYTES,
-            limit=limits.MAX_TRACE_BYTES,
+            over=total - most,
+            limit=most,
+            setting=settings.TRACE_BYTES.name,
         )
 
 
-def check_attention(n_heads: int, tokens: int) -> None:
+def check_attention(n_heads: int, queries: int, keys: int) -> None:
     """Refuse a text so long that the scores of one layer, which are computed also if nothing is recorded, are too many.
 
     Raises:
         BudgetError: the message says by how much.
     """
-    nbytes = 4 * n_heads * tokens**2
-    if nbytes > limits.MAX_TRACE_BYTES:
+    nbytes, most = 4 * n_heads * queries * keys, _most()
+    if nbytes > most:
         raise BudgetError(
             N_(
                 "{tokens} tokens: the scores of one layer alone would take {given:,} bytes, and the limit is "
-                "{limit:,}: shorten the text."
+                "{limit:,}: shorten the text, or raise the limit with {setting} or, in Python, max_bytes."
             ),
-            tokens=tokens,
+            tokens=max(queries, keys),
             given=nbytes,
-            limit=limits.MAX_TRACE_BYTES,
+            limit=most,
+            setting=settings.TRACE_BYTES.name,
         )
 
 

@@ -125,6 +125,13 @@ MEMORY = Variable[int](
     f"{limits.KEPT_BYTES // 10**6}",
     lambda text: _number(text) * 10**6,
 )
+TRACE_BYTES = Variable[int | None](
+    "VISFORMER_TRACE_BYTES",
+    N_("bytes that one computation may record; the scores of a layer count even if nothing is recorded"),
+    None,
+    f"{limits.MAX_TRACE_BYTES}",
+    _number,
+)
 FRAME_ANCESTORS = Variable[tuple[str, ...]](
     "VISFORMER_FRAME_ANCESTORS",
     N_("sites that may show the app inside a page of theirs, separated by commas; `*`: any"),

@@ -201,6 +201,10 @@ class HubModel(TracedModel):
         return meta
 
     @property
+    def _holds_scores(self) -> bool:
+        return not self._wiring.ours  # ours says by itself where it does
+
+    @property
     def _patterns_only(self) -> bool:
         """Whether nothing but patterns can be seen of its attention."""
         return not self._wiring.ours

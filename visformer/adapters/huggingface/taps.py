@@ -19,7 +19,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 from transformers.utils.generic import ModelOutput
 
-from visformer.adapters.recording import Recorder
+from visformer.adapters.recording import Recorder, check_attention
 from visformer.errors import N_, EditError
 from visformer.model import taps
 from visformer.model.taps import Tap
@@ -102,12 +102,16 @@ def attend(
     Returns:
         heads (batch, query, head, d_v) and pattern (batch, head, query, key), None in a fused pass. With a sink, a
         learned score that belongs to no key (GPT-OSS), a row of the pattern sums to 1 minus the sink's mass.
+
+    Raises:
+        BudgetError: the scores would take too many bytes.
     """
     tap, crosses = _tap_of(module)
     query, key, value = tap("q", query), tap("k", key), tap("v", value)
     if (running := _pass.get()) is not None and running.is_fused and softcap is None and position_bias is None:
         fused, _ = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
         return tap("heads", fused.transpose(1, 2)).transpose(1, 2).contiguous(), None
+    check_attention(query.shape[1], query.shape[2], key.shape[2])
     group = query.shape[1] // key.shape[1]
     key, value = (each.repeat_interleave(group, dim=1) if group > 1 else each for each in (key, value))
     scores = query @ key.transpose(-2, -1)  # (batch, head, query, key)
