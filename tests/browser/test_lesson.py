@@ -374,6 +374,14 @@ def test_the_line_below_a_picture_covers_none_of_it_until_a_cell_is_pointed_at(o
     until(lambda: line.bounding_box()["y"] >= bottom_of(matrix))
 
 
+def test_back_from_a_link_to_a_step_leaves_the_app(open_app):
+    page = open_app(query="masks")
+    page.goto(urlsplit(page.url)._replace(path="/", query=at(5).removeprefix("?")).geturl())
+    expect_step(page, LESSON.steps[4])
+    page.go_back()
+    expect(page).to_have_url(re.compile("/masks"))
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_worksheet_asks_what_every_step_lets_one_try_and_answers_on_its_second_page(chromium, language):
     tab = chromium.new_page()
