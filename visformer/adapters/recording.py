@@ -403,7 +403,7 @@ class Passes:
                 raise VisformerError(N_("This model was closed: wrap or load it again."))
             if not self._running:
                 with ExitStack() as undo:
-                    self._begin(undo)
+                    self._begin(undo, [*self._module.modules()])
                     self._undo = undo.pop_all()
             self._running += 1
         try:
@@ -418,8 +418,8 @@ class Passes:
         """Let no further pass begin."""
         self._is_closed = True
 
-    def _begin(self, undo: ExitStack) -> None:
-        for module in self._module.modules():
+    def _begin(self, undo: ExitStack, modules: Sequence[nn.Module]) -> None:
+        for module in modules:
             if module.training:
                 module.training = False
                 undo.callback(setattr, module, "training", True)

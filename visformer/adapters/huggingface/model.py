@@ -130,7 +130,7 @@ class HubModel(TracedModel):
     def _require_language(self, to: str | None) -> None:
         super()._require_language(to)
         if to is not None:
-            self.text.language_id(to, "")
+            self.text.language_id(to, str)
 
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
@@ -139,7 +139,7 @@ class HubModel(TracedModel):
         if self._engine.kind != "decoder":
             with self._watching(Recorder(frozenset(), edits), "encoder"):
                 memory = self._engine.encode([src_ids], [segments])
-        start = [*self._begin(src_ids, self.text.language_id(to, self._words(source))), *settings.prefix]
+        start = [*self._begin(src_ids, self.text.language_id(to, lambda: self._words(source))), *settings.prefix]
         self._require_room(len(start))
         limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
         next_token = HubNext(self._engine, memory, cached=may_cache(edits))
@@ -147,7 +147,7 @@ class HubModel(TracedModel):
             return self._generator.generate(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: TextRequest) -> Encoded:
-        language = self.text.language_id(request.to, self._words(request.source))
+        language = self.text.language_id(request.to, lambda: self._words(request.source))
         src_ids, segments = self._source(request.source, request.pair)
         target = request.target
         if self._engine.kind == "decoder":

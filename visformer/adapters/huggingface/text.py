@@ -1,7 +1,7 @@
 """A transformers tokenizer as visformer needs it: ids, the text displayed for each, specials and words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
@@ -132,13 +132,13 @@ class HubText:
         )
         return tuple(accumulate(begins, initial=0))[: len(tokens)]
 
-    def language_id(self, to: str | None, source: str) -> int | None:
+    def language_id(self, to: str | None, source: Callable[[], str]) -> int | None:
         """The id that the target begins with in a multilingual model; None for other models.
 
         Args:
             to: the tokenizer's own code ("zh", "zh_CN", "zho_Hans"), or its beginning; None: English for a Chinese
                 source, else Chinese.
-            source: the sentence.
+            source: returns the sentence.
 
         Raises:
             VisformerError: no such language, or the model is not multilingual.
@@ -148,7 +148,7 @@ class HubText:
             if to is not None:
                 raise VisformerError(ONE_LANGUAGE, to=to)
             return None
-        wanted = to or ("en" if detect_language(source) == "zh" else "zh")
+        wanted = to or ("en" if detect_language(source()) == "zh" else "zh")
         code = _closest(wanted, tuple(codes))
         if code is None:
             raise VisformerError(

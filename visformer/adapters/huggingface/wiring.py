@@ -4,7 +4,7 @@ Outside of our passes the model is the caller's: its own attention, at its own s
 are found anew for each pass, so that a module that was replaced, or that an adapter wraps, is read as it computes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -44,14 +44,14 @@ class Wiring(Passes):
         self.ours = bool(stacks) and can_be_ours(config, self.callers)
         self.may_fuse = False
 
-    def _begin(self, undo: ExitStack) -> None:
-        if any(getattr(module, "_compiled_call_impl", None) is not None for module in self._model.modules()):
+    def _begin(self, undo: ExitStack, modules: Sequence[nn.Module]) -> None:
+        if any(getattr(module, "_compiled_call_impl", None) is not None for module in modules):
             raise TraceError(
                 N_("{model} was compiled, and a compiled model does not show its values: wrap one that is not."),
                 model=type(self._model).__name__,
             )
-        super()._begin(undo)
-        self._attend(undo)
+        super()._begin(undo, modules)
+        self._attend(undo, modules)
         wanted, self.callers = self._places()
         for (module, mode), names in wanted.items():
             undo.callback(self._hooked(module, mode, names).remove)
@@ -68,12 +68,12 @@ class Wiring(Passes):
                  for path in paths}  # fmt: skip
         return frozenset(seen | {f"{path}.sink" for path in sinks})
 
-    def _attend(self, undo: ExitStack) -> None:
+    def _attend(self, undo: ExitStack, modules: Sequence[nn.Module]) -> None:
         """Choose the attention function; each part of a model may have a config, and an attention, of its own."""
         name = "eager" if has_patterns(self._config) else "sdpa"
         if self.ours and calls_interface(self._config):
             name = NAME
-        parts = (module.config for module in self._model.modules() if hasattr(module, "config"))
+        parts = (module.config for module in modules if hasattr(module, "config"))
         # An outer config sets its inner ones, too: it has to be set back before them. set_attn_implementation leaves
         # some families as they are.
         for config in {id(one): one for part in (*parts, self._config) for one in _inner_first(part)}.values():
