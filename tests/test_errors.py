@@ -39,6 +39,7 @@ def in_chinese(*command):
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.full
 def test_a_traceback_and_the_command_line_speak_the_language_of_the_environment(monkeypatch):
     with pytest.raises(VisformerError) as refused:
         vf.causal_mask(-1)

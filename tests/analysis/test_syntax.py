@@ -38,6 +38,7 @@ def test_the_bundled_trees_are_those_of_the_grammar():
     assert all(tree.heads.count(-1) == 1 for tree in bundled_trees())
 
 
+@pytest.mark.full
 def test_scores_are_those_of_a_recount():
     model, trees = vf.load("en-zh"), bundled_trees()[:120]
     table = syntactic_heads(model, trees, to="zh")

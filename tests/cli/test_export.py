@@ -135,6 +135,7 @@ class Watched(Setting):
         return super().get(name, default)
 
 
+@pytest.mark.full
 def test_every_picture_is_exported_reads_exactly_its_options_and_owns_what_draws_it(tmp_path, model, monkeypatch):
     functions = {}
     for module in (*modules_of(pictures), *modules_of(charts)):

@@ -96,6 +96,7 @@ def test_train_then_evaluate(tmp_path, pairs, held_out, supplement):
     assert 0 < figures["alignment"]["by hand"]["en-zh"]["uniform"] < 1
 
 
+@pytest.mark.full
 def test_a_training_begins_with_a_trained_model(tmp_path, command):
     known, again = tmp_path / "run", tmp_path / "again"
     run(*command)
@@ -136,6 +137,7 @@ def command(tmp_path, pairs, held_out, supplement):
     return ["train", *files, "--out", tmp_path / "run", *TINY]
 
 
+@pytest.mark.full
 def test_a_run_is_resumed_with_its_own_settings_only(tmp_path, pairs, command):
     out = tmp_path / "run"
     assert "tokens, more than --vocab 700" in run(*command)

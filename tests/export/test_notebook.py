@@ -103,6 +103,7 @@ def test_the_whole_model_of_patterns_alone_has_its_layers_and_heads():
         vf.figures.map(TRACE, lang="xx")
 
 
+@pytest.mark.full
 def test_a_notebook_needs_nothing_of_the_app(tmp_path):
     """As visformer was installed, where none of the app's packages can be imported; `make test-lowest` has none."""
     code = """

@@ -82,6 +82,7 @@ def test_a_name_of_another_pair_makes_room_for_one_to_copy_if_it_stands_there_on
     assert [(frame.en, frame.zh) for frame in renamed] == [("{copy}'s dog likes Beijing.", "{copy}的狗喜欢北京。")]
 
 
+@pytest.mark.full
 def test_the_shares_are_those_stated(names, lists):
     lists = lists.with_frames_of([Pair("Tom is here.", "汤姆在这里。")], names.given)
     drawn = lists.sample(names, 1_000, seed=2, judged=lambda pair: False)

@@ -19,6 +19,7 @@ def last(recipe):
     return moment
 
 
+@pytest.mark.full
 def test_induction_forms_with_drawn_periods():
     drawn = last(Recipe(step=200))
     previous, induction, answer = drawn.scores
@@ -105,6 +106,7 @@ def test_its_steps_are_those_of_torch():
             torch.testing.assert_close(weight, wanted)
 
 
+@pytest.mark.full
 def test_a_training_imports_no_compiler_and_makes_no_folder(tmp_path):
     """torch's compiler makes one in the folder for temporary files, and without that it raises."""
     environ = {**os.environ, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}

@@ -197,6 +197,7 @@ def calls_to_read(content):
     return len(calls)
 
 
+@pytest.mark.full
 def test_what_reading_takes_grows_no_faster_than_the_file():
     lesson_file.read(GOOD.encode())  # imports what is needed
     repeated = ["- a\n", "a: b\n", "{a: b, ", "a\n", "? ", "- ", "'", "#", "\n"]

@@ -132,6 +132,7 @@ def test_a_visitor_opens_an_atlas_of_a_model_that_is_not_here(new_app, own):
     assert not another.exception, "whoever opens the link has no such file"
 
 
+@pytest.mark.full
 def test_an_atlas_of_other_weights_says_so_and_its_labels_reach_the_explorer(new_app):
     bundled = (folder_of("mini-gpt") / "atlas-6.zip").read_bytes()
     content = changed(bundled, "heads", lambda table: table, model="mini-gpt", fingerprint="other")
@@ -157,6 +158,7 @@ def test_a_file_that_takes_too_much_memory_gets_a_sentence(new_app, own, monkeyp
     assert count(app) == 72, "what was there stays"
 
 
+@pytest.mark.full
 def test_the_name_of_a_model_is_text(new_app):
     name = "[a](https://e.example) $x$ :red[b] www.e.example"
     content = changed((folder_of("mini-gpt") / "atlas-6.zip").read_bytes(), "heads", lambda table: table, model=name)

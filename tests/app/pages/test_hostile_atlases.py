@@ -80,6 +80,7 @@ def test_every_view_of_what_is_taken_is_drawn(content, view):
         view(atlas, what)
 
 
+@pytest.mark.full
 def test_what_a_page_sends_of_an_atlas_is_bounded(content, view):
     for n_layers, n_heads in ((limits.ATLAS_HEADS, 1), (1, limits.ATLAS_HEADS), (50, limits.ATLAS_HEADS // 50)):
         large = Atlas.unpack(hostile.grown(content, n_layers, n_heads))

@@ -121,6 +121,7 @@ def test_a_run_goes_to_its_end_and_its_model_opens_on_another_page(new_app, own_
     assert message(app)["state"] == "over"
 
 
+@pytest.mark.full
 def test_no_message_brings_all_moments_of_a_long_run_and_only_a_place_among_them_is_taken(
     new_app, own_runs, monkeypatch
 ):

@@ -295,6 +295,7 @@ def set_number(app, label, value):
     assert not app.exception
 
 
+@pytest.mark.full
 def test_every_worked_example_is_drawn(new_app):
     app = new_app()
     for example in examples().values():

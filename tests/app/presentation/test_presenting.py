@@ -201,6 +201,7 @@ def test_an_address_that_no_phone_can_open_has_a_hint_with_the_port_of_this_serv
         assert f"such as {instead}" in hint
 
 
+@pytest.mark.full
 def test_an_address_too_long_for_a_qr_code_has_a_hint(new_app):
     code = qr_code(new_app(text="我去东北大学。" * 50))  # each character takes 9 in an address
     assert not code.get("size")

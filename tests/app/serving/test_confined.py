@@ -19,6 +19,7 @@ def refuse(text):
     raise TextError("{text} is refused", text=text)
 
 
+@pytest.mark.full
 def test_a_call_returns_or_raises_as_it_would_here():
     assert confined("mine.zip", divmod, 7, 2) == (3, 1)
     with pytest.raises(TextError, match="this is refused"):

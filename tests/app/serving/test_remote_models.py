@@ -154,6 +154,7 @@ def test_the_process_has_a_low_priority_and_computes_the_same(process, monkeypat
     assert RemoteModel("en-zh").translate("I like it.").text == vf.load("en-zh").translate("I like it.").text
 
 
+@pytest.mark.full
 def test_the_process_makes_the_same_files(process):
     trace = tiny_translator().trace("I went", "我 去", record=("*.pattern",))
     waves, matrix = (pictures()[name].make(Source()) for name in ("waves", "positions"))
@@ -175,6 +176,7 @@ def test_sentences_of_a_lesson_have_the_limits_of_a_page():
         handout.LimitedModel("en-zh").translate("a" * 1001)
 
 
+@pytest.mark.full
 def test_a_process_tells_how_far_it_is(process, models):
     heard = []
     work = partial(head_effects, sentences=["I like it.", "You went."], method="zero", progress=report)
