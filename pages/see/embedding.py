@@ -103,7 +103,6 @@ if trace is not None:
         text = [_(SUMS.look_for), *([_("Without the factor, which of the two dominates?")] if ours else [])]
         if not unchanged:
             text.append(_("This model changes the sum once more, by LayerNorm or a factor, before the first layer."))
-        text.append(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
         drawn: Any = SUMS.draw(setting)
         [panels] = drawn
         if any(panel.overflows for panel in panels):
@@ -116,6 +115,7 @@ if trace is not None:
             formula_box.formula(FORMULA % (total if unchanged else rf"f({total})"), section="3.4, 3.5", code=CODE)
         unavailable.tell(trace, f"{side}.position", N_("Positions: {reason}."))
         controls.draw(drawn, key="embedding_sums", share=max(1.0, len(panels) / 3))
+        st.caption(_("Labels count tokens from 1, pos from 0: the second token, 2, has pos = 1."))
 
         st.header(_("Two tokens"), anchor=False)
         pair = embedding.repeated(trace, side) or (0, 1)

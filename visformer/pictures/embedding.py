@@ -266,7 +266,7 @@ def piece_of(text: Any, words: str) -> Choice | None:
 # The page -------------------------------------------------------------------------------------------------------------
 
 SIDE = replace(STACK, link="side", also={"src": "encoder.self_attn", "tgt": "decoder.self_attn"})
-SCALED = Flag(name="scaled", label=N_("With the factor √d_model"), help="On by default; 0: without.", default=True)
+SCALED = Flag(name="scaled", label=N_("times √d_model"), help="On by default; 0: without.", default=True)
 FIRST, SECOND = (
     replace(QUERY, name="first", label=N_("One token")),
     replace(QUERY, name="second", label=N_("Another token")),
