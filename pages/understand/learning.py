@@ -17,7 +17,7 @@ from visformer.app.serving.models import MODEL, discreetly, label, named, offere
 from visformer.app.serving.trainings import RUNS, SPEEDS, TrainingRun
 from visformer.app.session import address, boxes, run
 from visformer.app.session.measured import score_history
-from visformer.app.session.slots import Slot, widget_key
+from visformer.app.session.slots import Slot, hold, widget_key
 from visformer.app.streamlit_private.other_sessions import is_connected, own_address, own_session
 from visformer.app.widgets import controls, downloads, tables, url_widgets, waiting
 from visformer.app.widgets.component import kept_key, learning_moments, learning_view
@@ -146,6 +146,7 @@ def start(recipes: tuple[Recipe, ...]) -> None:
 @controls.errors_shown()
 def live(recipes: tuple[Recipe, ...], is_watched: bool) -> None:
     """Draw what is new; reruns by itself while the training goes on."""
+    hold(boxes.SOURCE, boxes.TARGET)  # as every run of a page without them
     found = RUNS.of(following.owner(), recipes)
     if found is not None and acts():
         found.watchers = watchers()
