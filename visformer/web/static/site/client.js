@@ -12,7 +12,7 @@ export class Refusal extends Error {
 
 export class Client {
   /**
-   * @param {string} code the worker's script
+   * @param {() => string} code returns the worker's script
    * @param {() => Promise<object>} model the message that loads the model, made anew for each worker
    * @param {(loaded: number, size: number) => void} onProgress called as the weights arrive
    */
@@ -24,7 +24,7 @@ export class Client {
   async load() {
     this.stop()
     try {
-      const url = URL.createObjectURL(new Blob([this.code], { type: "text/javascript" }))
+      const url = URL.createObjectURL(new Blob([this.code()], { type: "text/javascript" }))
       this.worker = new Worker(url)
       this.worker.onmessage = ({ data }) => this.hear(data)
       this.worker.onerror = (event) => {

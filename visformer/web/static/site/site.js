@@ -9,7 +9,7 @@ import { mountAttention } from "../explorer/explorer.js"
 import { mountMap } from "../map/map.js"
 import { mountPanels } from "../panels/panels.js"
 import { button, fill, part } from "../shared/dom.js"
-import { messageOf } from "../shared/message.js"
+import { bytesOf, messageOf } from "../shared/message.js"
 import { spellWeight } from "../shared/numbers.js"
 import { MOST_MASKED, mayHide, readAddress, writeAddress } from "./address.js"
 import { Client } from "./client.js"
@@ -27,7 +27,7 @@ const EDGE = 8 // pixels between the list of other tokens and the edge of the wi
 const isSame = (a, b) => HEAD.every((name) => a[name] === b[name])
 const isSameCell = (a, b) => ["stack", "layer", "query", "key"].every((name) => a[name] === b[name])
 const whereOf = ({ stack, layer }) => stack.replace(".", `.${layer}.`)
-const bytesOf = (id) => Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0))
+const embedded = (id) => bytesOf(document.getElementById(id).textContent)
 
 export function showSite() {
   new Site(document.querySelector(".vf-site"), messageOf("site"))
@@ -40,7 +40,7 @@ class Site {
     this.templates = {} // by language and kind
     const { stacks } = this.template("attention", data.first)
     this.known = { languages: Object.keys(data.languages), start: data.start, stacks, lesson: data.lesson }
-    this.client = new Client(new TextDecoder().decode(bytesOf("worker")), () => this.model(), (loaded, size) => this.progress(loaded, size))
+    this.client = new Client(() => new TextDecoder().decode(embedded("worker")), () => this.model(), (loaded, size) => this.progress(loaded, size))
     this.client.onConfidence = (id, confidence) => this.doubt(id, confidence)
     this.build()
     this.restore()
