@@ -21,7 +21,7 @@ N, NEW_TOKENS = 512, 30
 
 LENGTHS = (256, 512, 1024, 2048)
 MAX_BYTES = 8 * 10**9
-"""Of the largest Trace, 16 layers of 16 heads at 2,048 tokens, 4.3 GB."""
+"""Enough for the largest Trace here, whose patterns take 4.3 GB: 16 layers of 16 heads at 2,048 tokens."""
 
 
 def rows(effort: Effort) -> Iterator[Row]:

@@ -153,3 +153,11 @@ def test_token_ids_stand_for_a_text_in_a_batch_too(family):
         same(trace, model.trace(row, target, record=("*",)))
     with pytest.raises(TextError, match=r"Text 1, counted from 0: -1 .* is not a token id"):
         list(model.trace_many([[5], [-1]]))
+
+
+def test_without_patterns_torchs_fused_attention_computes_the_same_in_windows_and_beside_padding():
+    model, texts = tiny_model("mistral"), [[7, 8, 9], [5 + i % 14 for i in range(40)]]  # the longer one is ten windows
+    assert model._wiring.may_fuse
+    for fused, ids in zip(model.trace_many(texts, record="logits", batch=2), texts, strict=True):
+        ours = model.trace(ids, record=("logits", "*.pattern"))
+        np.testing.assert_allclose(fused["logits"].value, ours["logits"].value, atol=1e-5)
