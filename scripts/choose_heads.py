@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 import visformer as vf
 from visformer.adapters.own import Translator
-from visformer.analysis.heads import head_scores, separators
+from visformer.analysis.heads import head_scores
 from visformer.analysis.word_alignment import Aligned, Candidates, by_words, head_names, word_shares
 from visformer.edits import Silence
 from visformer.model.tokenizer import EOS
 from visformer.pictures.examples import EXAMPLES
+from visformer.trace.row_totals import separators
 from visformer.trace.stacks import short_name
 from visformer.training.evaluation.alignment import forced_pattern, read_aligned
 from visformer.training.supplement import FOLDER

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.support import tiny_translator
 from visformer.analysis import heads
-from visformer.analysis.heads import SCORES, head_scores, mean_head_scores, row_entropy, same_place, separators
+from visformer.analysis.heads import SCORES, head_scores, mean_head_scores
 from visformer.errors import MissingTensor, TraceError
 from visformer.trace import Trace
+from visformer.trace.row_totals import row_entropy, same_place, separators
 
 WORDS = ("the", "cat", ",", "。", "...", "</s>", " ", "a-b", "S")
 

@@ -25,23 +25,27 @@ from visformer.adapters.interventions import (
     sides_of,
 )
 from visformer.adapters.recording import (
+    OVERVIEW,
     Passes,
     Recorder,
     Weight,
     available,
     budget,
     check_attention,
+    check_budget,
     checked_edits,
     globs,
     matching,
+    most_bytes,
     nbytes_of,
+    overview_shapes,
     renewed,
     require_changes,
 )
 from visformer.adapters.requests import Batches, Encoded, Text, TextRequest, checked_ids, run_all, side_by_side
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
-from visformer.errors import N_, EditError, Message, TextError, TraceError, VisformerError
+from visformer.errors import N_, BudgetError, EditError, Message, TextError, TraceError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
 from visformer.system import limits
@@ -51,6 +55,8 @@ from visformer.trace.labels import SIDES
 from visformer.trace.names import Axis, axes_of
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
+PATTERNS = ("*.pattern",)
+_BY_FUNCTION = N_("a function that edits sees a layer whole")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
 
@@ -275,7 +281,7 @@ class TracedModel(ABC):
         *,
         pair: Text | None = None,
         to: str | None = None,
-        record: str | Sequence[str] = ("*.pattern",),
+        record: str | Sequence[str] | None = None,
         edits: Edit | Sequence[Edit] = (),
         max_bytes: int | None = None,
     ) -> Trace:
@@ -289,7 +295,10 @@ class TracedModel(ABC):
                 :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
             pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
-            record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
+            record: glob patterns over names of tensors and weights, such as "*.w_q". "overview" stands for
+                "*.pattern" without holding all weights: a thumbnail and the scores of every head, and q and k, from
+                which ``trace[name].head(5)``, ``.rows(...)`` and ``.block(...)`` are computed when they are asked for.
+                None: "*.pattern" or, where that would take too many bytes, "overview". The mass of an attention sink,
                 if there is one, is recorded with its pattern.
             edits: changes to the model, both while decoding and in the recorded pass.
             max_bytes: that the Trace may take, with the scores of one layer even if they are not recorded; None:
@@ -308,9 +317,13 @@ class TracedModel(ABC):
             VisformerError: a model of this kind does not accept a target or a pair.
         """
         self._require_language(to)
-        request = self._request(source, target, pair=pair, to=to, record=globs(record), edits=self._edits(edits))
+        wanted = (OVERVIEW,) if record is None else globs(record)
+        request = self._request(source, target, pair=pair, to=to, record=wanted, edits=self._edits(edits))
         with budget(max_bytes):
-            (trace,) = self._traced([self._encode(request)])
+            encoded = self._encode(request)
+            if record is None and self._fits(PATTERNS, encoded):
+                encoded = replace(encoded, request=replace(request, record=PATTERNS))
+            (trace,) = self._traced([encoded])
         return trace
 
     def trace_many(
@@ -320,7 +333,7 @@ class TracedModel(ABC):
         *,
         pairs: Iterable[Text | None] | None = None,
         to: str | None = None,
-        record: str | Sequence[str] = ("*.pattern",),
+        record: str | Sequence[str] = PATTERNS,
         edits: Edit | Sequence[Edit] = (),
         batch: int | None = None,
         max_bytes: int | None = None,
@@ -353,7 +366,7 @@ class TracedModel(ABC):
         self._require_language(to)
         rows = side_by_side(texts, targets=targets, pairs=pairs)
         wanted, checked = globs(record), self._edits(edits)
-        how = self._batches(self._selected(wanted)[0], checked, batch=batch)
+        how = self._batches(self._selected(wanted)[0], checked, batch=1 if OVERVIEW in wanted else batch)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
             text, target, pair = row
@@ -609,6 +622,42 @@ class TracedModel(ABC):
     def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes that these tensors will have in the Trace of so many tokens."""
 
+    def _overview(self, request: TextRequest) -> bool:
+        """Whether patterns are recorded on demand."""
+        return OVERVIEW in request.record and self._why_whole(request) is None
+
+    def _why_whole(self, request: TextRequest) -> str | None:
+        """Why patterns can only be recorded whole; None: they need not be."""
+        return None if all(isinstance(edit, _Edit) for edit in request.edits) else _BY_FUNCTION
+
+    def _held(self, names: Iterable[str], n_src: int, n_tgt: int, *, overview: bool) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of what a Trace with these tensors holds; ``overview``: patterns on demand."""
+        patterns = [name for name in names if overview and name.endswith(".pattern")]
+        paths = [name.removesuffix("pattern") for name in patterns]
+        vectors = self._shapes([f"{path}{x}" for path in paths for x in "qk"], n_src, n_tgt)
+        rest = self._shapes([name for name in names if name not in {*patterns}], n_src, n_tgt)
+        return rest | overview_shapes(self._shapes(patterns, n_src, n_tgt), vectors)
+
+    def _require_bytes(self, names: frozenset[str], n_src: int, n_tgt: int, request: TextRequest) -> None:
+        """Refuse a recording in advance that would take too many bytes."""
+        overview = self._overview(request)
+        shapes = self._held(names, n_src, n_tgt, overview=overview)
+        if OVERVIEW in request.record and not overview and (given := nbytes_of(shapes)) > most_bytes():
+            raise BudgetError(
+                N_(
+                    "All weights would take {given:,} bytes, over the limit of {limit:,}, and there is no overview "
+                    "of them: {reason}."
+                ),
+                given=given,
+                limit=most_bytes(),
+                reason=Message(self._why_whole(request) or ""),
+            )
+        check_budget(shapes)
+
+    def _fits(self, record: tuple[str, ...], encoded: Encoded) -> bool:
+        """Whether a Trace of what ``record`` names takes no more bytes than it may, whatever is decoded."""
+        return nbytes_of(self._shapes(self._selected(record)[0], *self._lengths(encoded))) <= most_bytes()
+
     def _computed(self, wanted: frozenset[str]) -> frozenset[str]:
         """Return the tensors that the model holds until the end of a pass that records those wanted."""
         return wanted
@@ -766,7 +815,7 @@ class TracedModel(ABC):
         """Whether every pass holds the scores of a layer, also where nobody wants them."""
         return True
 
-    def _require_room(self, tokens: int) -> None:
+    def _require_room(self, tokens: int, *, scores: bool = True) -> None:
         """Refuse more tokens than the model takes, or so many that the attention of one layer exceeds the memory."""
         if self.info.max_tokens is not None and tokens > self.info.max_tokens:
             raise TextError(
@@ -774,5 +823,5 @@ class TracedModel(ABC):
                 given=tokens,
                 limit=self.info.max_tokens,
             )
-        if self._holds_scores:
+        if scores and self._holds_scores:
             check_attention(self.info.n_heads, tokens, tokens)

@@ -92,12 +92,18 @@ class OwnModel(TracedModel):
         return wanted.intersection(self._names), wanted.intersection(self._weights)
 
     def _params(
-        self, tensors: frozenset[str], weights: frozenset[str], sides: Mapping[str, Sequence[int]]
+        self,
+        tensors: frozenset[str],
+        weights: frozenset[str],
+        sides: Mapping[str, Sequence[int]],
+        request: TextRequest,
     ) -> dict[str, TracedTensor]:
         """Read these weights; with the tensors of a sentence, whose ids are ``sides``, they are within the budget."""
         params = {name: weight.read(name, sides) for name, weight in self._weights.items() if name in weights}
-        shapes = self._shapes(tensors, len(sides.get("src", ())), len(sides["tgt"]))
-        check_budget(shapes, more=sum(p.value.nbytes for p in params.values()))
+        n_src, n_tgt = len(sides.get("src", ())), len(sides["tgt"])
+        self._require_bytes(tensors, n_src, n_tgt, request)
+        shapes = self._held(tensors, n_src, n_tgt, overview=self._overview(request))
+        check_budget(shapes, more=sum(p.nbytes for p in params.values()))
         return params
 
     def _shapes(self, names: Iterable[str], n_src: int, n_tgt: int) -> dict[str, tuple[int, ...]]:
@@ -117,6 +123,12 @@ class OwnModel(TracedModel):
 
     def _caches(self, edits: Sequence[Edit]) -> bool:
         return self.caches and may_cache(edits)
+
+    def _recorder(
+        self, tensors: frozenset[str], request: TextRequest, sides: Sequence[Mapping[str, Sequence[int]]]
+    ) -> Recorder:
+        """Return what visits the passes of a request."""
+        return Recorder(tensors, request.edits, sides=sides, show=self._row if self._overview(request) else None)
 
     @staticmethod
     def _decoding_session(
@@ -151,25 +163,27 @@ class Translator(OwnModel):
         return replace(decoding, confidence=sure)
 
     def _encode(self, request: TextRequest) -> Encoded:
-        src_ids = self._source_ids(request.source)
+        src_ids = self._source_ids(request.source, scores=not self._overview(request))
         start = self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(request.source, request.to)])
-        forced = None if request.target is None else self._target_ids(request.target)
+        forced = None
+        if request.target is not None:
+            forced = self._target_ids(request.target, scores=not self._overview(request))
         return Encoded(request, src_ids, [start], forced)
 
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{"src": each.src} for each in batch]
         tensors, weights = self._selected(first.record)
         for each in batch:
-            check_budget(self._shapes(tensors, len(each.src), len(each.forced or ())))
-        recorder = Recorder(tensors, first.edits, sides=sides)
+            self._require_bytes(tensors, len(each.src), len(each.forced or ()), first)
+        recorder = self._recorder(tensors, first, sides)
         src_ids = self._tensor([each.src for each in batch])  # (batch, src)
-        with taps.session(recorder, wanted=recorder.wants):
+        with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             memory = self.module.encode(src_ids)  # (batch, src, d_model)
         outputs = self._outputs(batch, memory)
         for side, each, (ids, _) in zip(sides, batch, outputs, strict=True):
             side |= {"tgt": [*each.begin, *ids[:-1]], "next": ids}
-        params = [self._params(tensors, weights, side) for side in sides]
-        with taps.session(recorder, wanted=recorder.wants):
+        params = [self._params(tensors, weights, side, first) for side in sides]
+        with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
             run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
         return [self._trace_of(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
@@ -209,10 +223,10 @@ class Translator(OwnModel):
                 meta["unsure_below"] = self.unsure_below
         return self._labelled(sides, tensors, params, meta, self._meta)
 
-    def _target_ids(self, target: str | list[int]) -> list[int]:
+    def _target_ids(self, target: str | list[int], *, scores: bool = True) -> list[int]:
         """Ids that the decoder's rows predict: the target, </s> last."""
         ids = [*(self.tokenizer.encode(target) if isinstance(target, str) else target), self._end]
-        self._require_room(len(ids))
+        self._require_room(len(ids), scores=scores)
         return ids
 
     def _greedy(self, batch: Sequence[Encoded], memory: Tensor | None = None) -> list[tuple[list[int], float]]:
@@ -243,9 +257,9 @@ class Translator(OwnModel):
             for (ids, sure), row, source in zip(outputs, found, sources, strict=True)
         ]
 
-    def _source_ids(self, given: str | list[int]) -> list[int]:
+    def _source_ids(self, given: str | list[int], *, scores: bool = True) -> list[int]:
         ids = self._ids_of(given)
-        self._require_room(len(ids))
+        self._require_room(len(ids), scores=scores)
         return ids
 
     def _ids_of(self, given: str | list[int]) -> list[int]:
@@ -286,15 +300,15 @@ class LanguageModel(OwnModel):
 
     def _encode(self, request: TextRequest) -> Encoded:
         ids = self._ids(request.source, request.target)
-        self._require_room(len(ids))
+        self._require_room(len(ids), scores=not self._overview(request))
         return Encoded(request, [], ids)
 
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{"tgt": each.begin} for each in batch]
         tensors, weights = self._selected(first.record)
-        recorder = Recorder(tensors, first.edits, sides=sides)
-        params = [self._params(tensors, weights, side) for side in sides]
-        with taps.session(recorder, wanted=recorder.wants):
+        recorder = self._recorder(tensors, first, sides)
+        params = [self._params(tensors, weights, side, first) for side in sides]
+        with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             logits = self.module(self._tensor([each.begin for each in batch]))  # (batch, token, vocab)
         traces = []
         for i, (each, side) in enumerate(zip(batch, sides, strict=True)):

@@ -14,14 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from visformer.adapters.by_rows import CELLS, Shared, attend_by_rows
 from visformer.edits import EachRow, Edit
-from visformer.edits.base import _Edit
+from visformer.edits.base import _Edit, chosen
 from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
+from visformer.model.taps import AttentionInputs
 from visformer.system import cancellation, limits, settings
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
+from visformer.trace.overview import SIDE
 
 _SHOWN = 8  # names in a message
+
+OVERVIEW = "overview"
+"""What ``record`` asks for to have patterns of which heads are computed on demand."""
 
 
 def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> tuple[Edit, ...]:
@@ -172,7 +178,7 @@ def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
     """
     chosen: set[str] = set()
     for glob in record:
-        matches = {name for name in names if fnmatchcase(name, glob)}
+        matches = {name for name in names if fnmatchcase(name, "*.pattern" if glob == OVERVIEW else glob)}
         if not matches:
             raise TraceError(
                 N_("record={glob!r} matches no tensor of this model; the first of its {n} names are {names}."),
@@ -188,6 +194,16 @@ def matching(names: tuple[str, ...], record: tuple[str, ...]) -> frozenset[str]:
 def available(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Return the glob patterns in ``wanted`` that match at least one name."""
     return tuple(glob for glob in wanted if any(fnmatchcase(name, glob) for name in names))
+
+
+def overview_shapes(
+    patterns: Mapping[str, tuple[int, ...]], vectors: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of what is held in place of patterns (head, query, key); ``vectors``: those of q and k."""
+    held = dict(vectors)
+    for name, (n_heads, n_queries, n_keys) in patterns.items():
+        held[f"{name}.{OVERVIEW}"] = (n_heads, min(SIDE, n_queries) * min(SIDE, n_keys) + 4 * n_queries + n_keys)
+    return held
 
 
 def nbytes_of(shapes: Mapping[str, tuple[int, ...]]) -> int:
@@ -216,7 +232,7 @@ def budget(nbytes: int | None) -> Iterator[None]:
         _GIVEN.reset(token)
 
 
-def _most() -> int:
+def most_bytes() -> int:
     """The number of bytes that a Trace may take."""
     return _GIVEN.get() or settings.TRACE_BYTES() or limits.MAX_TRACE_BYTES
 
@@ -227,7 +243,7 @@ def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> Non
     Raises:
         BudgetError: the message says by how much.
     """
-    total, most = more + nbytes_of(shapes), _most()
+    total, most = more + nbytes_of(shapes), most_bytes()
     if total > most:
         raise BudgetError(
             N_(
@@ -247,7 +263,7 @@ def check_attention(n_heads: int, queries: int, keys: int) -> None:
     Raises:
         BudgetError: the message says by how much.
     """
-    nbytes, most = 4 * n_heads * queries * keys, _most()
+    nbytes, most = 4 * n_heads * queries * keys, most_bytes()
     if nbytes > most:
         raise BudgetError(
             N_(
@@ -309,6 +325,7 @@ class Recorder:
         growing: bool = False,
         copied: bool = False,
         axes: Callable[[str], tuple[Axis, ...] | None] = axes_of,
+        show: Callable[[Sequence[int]], Sequence[str]] | None = None,
     ) -> None:
         """Set what to record and what to change.
 
@@ -321,8 +338,11 @@ class Recorder:
             copied: store copies, since the model may write into a tensor after its tap; not of what attention made, in
                 which it never writes.
             axes: maps a tensor's name to its axes.
+            show: returns the tokens that ids are displayed as, to record patterns of which heads are computed on
+                demand, of a single sentence; None: patterns are recorded whole.
         """
         self._wanted = wanted
+        self._shared = None if show is None else Shared(lambda side: show(sides[0][side]))
         self.edits = edits
         self._sides, self._growing, self._axes = sides, growing, axes
         self._copied, self._is_batch = copied, len(sides) > 1  # of which one sentence would keep all in memory
@@ -331,7 +351,36 @@ class Recorder:
 
     def wants(self, name: str) -> bool:
         """Whether a tensor has to be built for this session (see :func:`visformer.model.taps.session`)."""
+        path, _, tensor = name.rpartition(".")
+        if tensor == OVERVIEW:
+            return self._summarises(path)
         return self.records(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+
+    def _summarises(self, path: str) -> bool:
+        """Whether an attention's pattern is recorded on demand: nothing asks for all of its cells at once."""
+        cells = {f"{path}.{name}" for name in CELLS}
+        if self._shared is None or any(self.records(name) != name.endswith(".pattern") for name in cells):
+            return False
+        return all(
+            isinstance(edit, _Edit) and (edit.by_head or not any(map(edit.applies, cells))) for edit in self.edits
+        )
+
+    def by_rows(self, path: str, inputs: AttentionInputs) -> Tensor:
+        """Compute an attention by rows, under the edits, and record its pattern; see :func:`attend_by_rows`."""
+        assert self._shared is not None
+        name, sink = f"{path}.pattern", f"{path}.sink"
+        cells = {f"{path}.{each}" for each in CELLS}
+        edits = [edit for edit in self.edits if isinstance(edit, _Edit) and any(map(edit.applies, cells))]
+        for edit in edits:
+            if (heads := edit.head) is not None:  # type: ignore[attr-defined]
+                chosen(name, heads, inputs.query.shape[1])
+        self.visited |= {*cells, sink}
+        found, mass, pattern = attend_by_rows(name, self._axes(name) or (), inputs, edits, self._shared)
+        (tensors,) = self.rows
+        if mass is not None and self.records(sink):
+            tensors[sink] = TracedTensor(sink, _to_numpy(mass[0]), self._axes(sink) or ())
+        tensors[name] = pattern
+        return found
 
     def records(self, name: str) -> bool:
         """Whether a tensor is to be recorded."""

@@ -25,7 +25,7 @@ from visformer.analysis.effects.lens import DIRECT_NEEDS, LENS_NEEDS, Lens, dire
 from visformer.analysis.effects.patching import Patched, PatchingPair, patching, patching_pair, patching_pairs
 from visformer.analysis.effects.weight_effects import ShuffleEffect, WeightEffects, shuffle_effect, weight_effects
 from visformer.analysis.flow import Parts, alti, alti_plus, empty_rows, norm_weighted, parts, rollout
-from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores, row_entropy
+from visformer.analysis.heads import SCORES, Score, head_scores, mean_head_scores
 from visformer.analysis.known_heads import appears, head_history, known_heads
 from visformer.analysis.methods import (
     METHODS,
@@ -42,6 +42,7 @@ from visformer.analysis.sensitivity import attention_gradient, gradient_x_input,
 from visformer.analysis.syntax import Tree, bundled_trees, syntactic_heads
 from visformer.analysis.word_alignment import Aligned, alignment, alignment_error
 from visformer.system.arguments import check_public
+from visformer.trace.row_totals import row_entropy
 
 __all__ = [
     "DIRECT_NEEDS",

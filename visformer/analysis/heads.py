@@ -5,10 +5,8 @@ Clark et al. 2019 ("What Does BERT Look At?", sections 3.1 to 3.3: positions, se
 of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attention", section 5.1: positional heads).
 """
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,23 +15,12 @@ import numpy.typing as npt
 from visformer.adapters.checkpoints import model_of, start_of
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.overview import PatternOnDemand
+from visformer.trace.row_totals import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, Floats, Marks, Sums, Tokens
 from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
-
-Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
-Tokens = Sequence[str]
 
 _BLOCK = 1 << 16
 """Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
-
-ROWS = "rows"
-"""The number of rows that are not fully masked, beside the totals of the scores."""
-
-COUNTED = {"previous": "rows after another", "next": "rows before another"}
-"""Score to the number of rows that can have it, where these are not all: the first row has no position before it."""
-
-BY_ROW, ATTENDING, RECEIVED = "entropy by row", "rows by row", "weight by key"
-"""What belongs to single rows and keys, which a text of another length has no counterpart of, beside the totals: the
-entropy of each row, 1 for one that is not fully masked, and the weight that all rows together give to each key."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ SCORES = (
 
 
 def head_scores(
-    layers: Sequence[Floats] | Floats,
+    layers: Sequence[Floats | TracedTensor] | Floats,
     *,
     queries: Sequence[str],
     keys: Sequence[str],
@@ -106,7 +93,7 @@ def head_scores(
     """Compute every score of every head.
 
     Args:
-        layers: for each layer its pattern, (head, query, key), probabilities.
+        layers: for each layer its pattern, (head, query, key), probabilities; one on demand is not computed.
         queries: the tokens of the rows.
         keys: the tokens of the columns.
         special: which of ``keys`` are special tokens.
@@ -115,7 +102,7 @@ def head_scores(
     Returns:
         Score name to (layer, head) float64; NaN for a head without a row that is not masked and can have the score.
     """
-    totals = _totals([layer[None] for layer in layers], _Marks.of([queries], [keys], [special], cross))
+    totals = _totals([*map(_of_one_text, layers)], Marks.of([queries], [keys], [special], cross))
     return _means({name: total[0] for name, total in totals.items()})
 
 
@@ -144,7 +131,7 @@ def mean_head_scores(
     for trace in [traces] if isinstance(traces, Trace) else traces:
         layers = trace.layers(stack, attention)
         before = require_alike(layers, before)
-        totals = row_totals([trace], layers, [layer.value[None] for layer in layers.values()])
+        totals = row_totals([trace], layers, [*map(_of_one_text, layers.values())])
         for name in (BY_ROW, ATTENDING, RECEIVED):
             del totals[name]
         sums = {name: total[0] + sums.get(name, 0.0) for name, total in totals.items()}
@@ -173,14 +160,14 @@ def require_alike(layers: Mapping[int, TracedTensor], before: str | None) -> str
 
 
 def row_totals(
-    traces: Sequence[Trace], layers: Mapping[int, TracedTensor], patterns: Sequence[Floats]
+    traces: Sequence[Trace], layers: Mapping[int, TracedTensor], patterns: Sequence[Floats | Sums]
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Sum each score over the rows of each Trace, of those with as many tokens.
 
     Args:
         traces: their tokens.
         layers: the patterns of one attention of any of them, which the axes are taken from.
-        patterns: for each layer (text, head, query, key).
+        patterns: for each layer (text, head, query, key), or what was added up of it.
 
     Returns:
         (text, layer, head) for each score, ROWS and what COUNTED names; (text, layer, head, query) for BY_ROW and
@@ -189,31 +176,7 @@ def row_totals(
     queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
     rows, columns = ([trace.tokens[side] for trace in traces] for side in (queries, keys))
     special = [trace.special[keys] for trace in traces]
-    return _totals(patterns, _Marks.of(rows, columns, special, queries != keys))
-
-
-def row_entropy(pattern: Floats) -> npt.NDArray[np.floating]:
-    """H = -sum_k p_k ln p_k of each row, in nats.
-
-    Args:
-        pattern: (..., query, key), probabilities.
-
-    Returns:
-        (..., query), of the same dtype; 0 for a row that is fully masked.
-    """
-    terms = np.maximum(pattern, np.finfo(pattern.dtype).tiny)  # 0 ln 0 = 0
-    np.log(terms, out=terms)
-    terms *= pattern
-    entropy: npt.NDArray[np.floating] = np.maximum(-terms.sum(axis=-1), 0.0)
-    return entropy
-
-
-def same_place(n_queries: int, n_keys: int) -> npt.NDArray[np.intp]:
-    """Return for each query the key at the same fraction of its sentence: round(q (n_keys - 1) / (n_queries - 1)).
-
-    Maps first to first and last to last; ties go to the even key. For equal lengths this is the diagonal.
-    """
-    return np.rint(np.arange(n_queries) * (n_keys - 1) / max(1, n_queries - 1)).astype(np.intp)
+    return _totals(patterns, Marks.of(rows, columns, special, queries != keys))
 
 
 def is_word(token: str, special: bool = False) -> bool:
@@ -283,49 +246,6 @@ def strongest_word(
     return max(best, key=best.__getitem__, default=None)
 
 
-def separators(tokens: Sequence[str], special: Sequence[bool]) -> npt.NDArray[np.bool_]:
-    """Return which tokens are separators: special tokens, and those of punctuation only (Unicode category P)."""
-    return np.array([flag or _is_punctuation(token) for token, flag in zip(tokens, special, strict=True)], dtype=bool)
-
-
-@lru_cache(maxsize=1 << 16)  # a corpus has the same tokens again and again
-def _is_punctuation(token: str) -> bool:
-    text = token.strip()
-    return bool(text) and all(unicodedata.category(character).startswith("P") for character in text)
-
-
-@dataclass(frozen=True)
-class _Marks:
-    """Properties of the cells of patterns, of texts with as many tokens, that do not depend on the weights."""
-
-    columns: npt.NDArray[np.float64]  # (text, key, 4): 1, the key's position, whether it is first, a separator
-    on_diagonal: npt.NDArray[np.intp]  # (query,) the key at the same position
-    same: (
-        npt.NDArray[np.float64] | None
-    )  # (text, query, key) 1 where another position has the same token; None: nowhere
-    cross: bool
-
-    @classmethod
-    def of(
-        cls, queries: Sequence[Tokens], keys: Sequence[Tokens], special: Sequence[Sequence[bool]], cross: bool
-    ) -> "_Marks":
-        place = np.arange(len(keys[0]))
-        marks = np.stack([separators(*each) for each in zip(keys, special, strict=True)])
-        columns = np.stack(np.broadcast_arrays(np.ones(len(place)), place, place == 0, marks), axis=-1)
-        same = None
-        if not cross and any(len(set(each)) < len(each) for each in keys):
-            kinds = np.stack([_kinds(each) for each in keys])
-            same = (kinds[:, :, None] == kinds[:, None]).astype(np.float64)  # once for all heads
-            same[:, place, place] = 0.0
-        return cls(columns, same_place(len(queries[0]), len(place)), same, cross)
-
-
-def _kinds(tokens: Tokens) -> npt.NDArray[np.intp]:
-    """Number tokens, equal ones alike."""
-    number = {token: i for i, token in enumerate(tokens)}
-    return np.array([number[token] for token in tokens])
-
-
 def _blocks(layers: Sequence[Floats]) -> Iterator[Floats]:
     """Yield all heads in blocks (text, head, query, key) of limited size."""
     if len(layers) * layers[0].size <= _BLOCK:
@@ -338,12 +258,23 @@ def _blocks(layers: Sequence[Floats]) -> Iterator[Floats]:
             yield layer[:, head : head + step]
 
 
-def _totals(layers: Sequence[Floats], marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute what :func:`row_totals` returns; ``layers``: for each (text, head, query, key)."""
-    blocks = [_block_totals(block, marks) for block in _blocks(layers)]
-    shape = (len(layers[0]), len(layers), layers[0].shape[1])
+def _of_one_text(layer: Floats | TracedTensor) -> Floats | Sums:
+    """A pattern (head, query, key) with an axis of texts, or what a pass has added up of it."""
+    if isinstance(layer, PatternOnDemand):
+        return layer.overview.sums.of_one_text()
+    return np.asarray(layer)[None]
+
+
+def _totals(layers: Sequence[Floats | Sums], marks: Marks) -> dict[str, npt.NDArray[np.float64]]:
+    """Compute what :func:`row_totals` returns; ``layers``: for each (text, head, query, key), or its sums."""
+    known = [layer for layer in layers if isinstance(layer, Sums)]
+    arrays = [layer for layer in layers if not isinstance(layer, Sums)]
+    sums = known if not arrays else [Sums.of(block, marks) for block in _blocks(arrays)]
+    if known and arrays:  # an edit by a function has one layer computed whole
+        sums = [layer if isinstance(layer, Sums) else Sums.of(layer, marks) for layer in layers]
+    blocks = [each.totals(marks) for each in sums]
     joined = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
-    return {name: total.reshape(*shape, *total.shape[2:]) for name, total in joined.items()}
+    return {name: total.reshape(len(total), len(layers), -1, *total.shape[2:]) for name, total in joined.items()}
 
 
 def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:
@@ -353,37 +284,3 @@ def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArr
         rows = totals[COUNTED.get(name, ROWS)]
         means[name] = np.divide(totals[name], rows, out=np.full(rows.shape, np.nan), where=rows > 0)
     return means
-
-
-def _block_totals(block: Floats, marks: _Marks) -> dict[str, npt.NDArray[np.float64]]:
-    """Compute each score of these heads, summed over rows, (text, head), and what belongs to single rows and keys."""
-    weights = block.astype(np.float64)
-    n_texts, n_heads, n_queries, n_keys = weights.shape
-    sums = (weights.reshape(n_texts, -1, n_keys) @ marks.columns).reshape(n_texts, n_heads, n_queries, 4)
-    mass, place, first, separator = np.moveaxis(sums, -1, 0)  # each (text, head, query)
-    entropy = row_entropy(block).astype(np.float64)
-    attending = (mass > 0).astype(np.float64)
-    # Fully masked rows contribute nothing to these sums.
-    totals = {
-        ROWS: attending.sum(axis=-1),
-        "entropy": entropy.sum(axis=-1),
-        BY_ROW: entropy,
-        ATTENDING: attending,
-        RECEIVED: weights.sum(axis=-2),
-        "first": first.sum(axis=-1),
-        "diagonal": weights[..., np.arange(n_queries), marks.on_diagonal].sum(axis=-1),
-        "separator": separator.sum(axis=-1),
-    }
-    if not marks.cross:
-        totals["distance"] = (np.arange(n_queries) * mass - place).sum(axis=-1)
-        totals |= {
-            COUNTED["previous"]: attending[..., 1:].sum(axis=-1),
-            COUNTED["next"]: attending[..., :-1].sum(axis=-1),
-        }
-        totals["previous"] = np.trace(weights, offset=-1, axis1=-2, axis2=-1)
-        totals["next"] = np.trace(weights, offset=1, axis1=-2, axis2=-1)
-        totals["same_token"] = np.zeros((n_texts, n_heads))
-        if marks.same is not None:
-            cells = weights.reshape(n_texts, n_heads, -1) @ marks.same.reshape(n_texts, -1, 1)
-            totals["same_token"] = cells[..., 0]
-    return totals

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from visformer.analysis.heads import same_place
 from visformer.analysis.intervals import counts, percentiles
 from visformer.analysis.methods import METHODS, Row, needed
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, VisformerError
 from visformer.trace import Trace
+from visformer.trace.row_totals import same_place
 
 if TYPE_CHECKING:  # torch; pandas, which takes long
     import pandas as pd

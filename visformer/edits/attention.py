@@ -31,6 +31,7 @@ class _CellEdit(_Edit):
     query: int | tuple[int, int] | None = None
     key: int | tuple[int, int] | None = None
     value: ClassVar[bool | float]
+    by_head: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,6 +183,7 @@ class SetPattern(_Edit):
     head: int | Sequence[int]
     pattern: Sequence[Sequence[float]]
     tensor: ClassVar[str] = "pattern"
+    by_head: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -223,6 +225,7 @@ class _RowsEdit(_Edit):
     """
 
     head: int | Sequence[int] | None = None
+    by_head: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -261,17 +264,27 @@ class Shuffle(_RowsEdit):
 
     seed: int = 0
     tensor: ClassVar[str] = "pattern"
+    _first: ClassVar[int] = 0  # the number, in its layer, of the first head of the tensor
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("seed", whole("seed", self.seed))
+
+    def of_head(self, head: int) -> Self | None:
+        """See :class:`_Edit`; what is drawn depends on the head's number."""
+        if (own := super().of_head(head)) is None:
+            return None
+        own = replace(own)
+        own._set("_first", head)
+        return own
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """``tensor`` is (batch, head, query, key)."""
         heads = self._heads(name, tensor)
         rows = tensor[:, heads]  # (batch, head, query, key)
         allowed = rows > 0
-        drawn = _random(self.seed, name, heads, tensor.shape[2:]).to(tensor.device)  # (head, query, key)
+        numbers = [self._first + head for head in heads]
+        drawn = _random(self.seed, name, numbers, tensor.shape[2:]).to(tensor.device)  # (head, query, key)
         places = (~allowed).to(torch.int8).argsort(dim=-1, stable=True)  # allowed keys first, in their order
         order = drawn.expand(rows.shape).masked_fill(~allowed, 2.0).argsort(dim=-1)  # and at random
         changed = tensor.clone()

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,8 @@ class _Edit:
     tensor: ClassVar[str]
     by_row: ClassVar[bool] = False
     """Whether it changes each position alike and alone: a decoder may keep what it has computed of those before."""
+    by_head: ClassVar[bool] = False
+    """Whether it changes each head alone, see :meth:`of_head`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.where, str):
@@ -34,6 +36,13 @@ class _Edit:
     def within(self, shape: tuple[int, ...]) -> Self | None:
         """The part inside a tensor of this shape, None: nothing; while decoding, the rest may come yet."""
         return self
+
+    def of_head(self, head: int) -> Self | None:
+        """This edit of a tensor that holds one head alone, (batch, 1, ...); None: it leaves that head as it is."""
+        heads = self.head  # type: ignore[attr-defined]
+        if heads is None:
+            return self
+        return replace(self, head=0) if head in ([heads] if isinstance(heads, int) else heads) else None  # type: ignore[call-arg]
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object, which :func:`from_json` reads."""

@@ -10,7 +10,7 @@ from visformer.errors import N_, ConfigError, ShapeError
 from visformer.model import taps
 from visformer.model.config import UNDIVIDED
 from visformer.model.positions import Position
-from visformer.model.taps import Tap
+from visformer.model.taps import AttentionInputs, Tap
 from visformer.system.arguments import checked_class, require_whole
 
 
@@ -215,7 +215,12 @@ class MultiHeadAttention(nn.Module):
             v = self._split(self.w_v(value))  # (batch, head, key, d_v)
             if cache is not None:
                 k, v = cache.extend(k, v)
-        heads, _ = attention(q, tap("k", k), tap("v", v), mask=mask, bias=order.bias, tap=tap)
+        k, v = tap("k", k), tap("v", v)
+        if _wants(tap, "overview"):
+            bias = None if order.bias is None else order.bias[None]  # (batch, head, query, key)
+            heads = tap("heads", tap.by_rows(AttentionInputs(q, k, v, 1.0 / math.sqrt(q.shape[-1]), mask, bias)))
+        else:
+            heads, _ = attention(q, k, v, mask=mask, bias=order.bias, tap=tap)
         concat = heads.transpose(1, 2).flatten(2)  # (batch, query, d_model)
         return tap("out", self.w_o(concat))
 

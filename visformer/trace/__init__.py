@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["Trace", "TracedTensor"]
 
 if TYPE_CHECKING:
-    from visformer.trace.trace import Trace, TracedTensor
+    from visformer.trace.tensor import TracedTensor
+    from visformer.trace.trace import Trace
 
 as_html: Callable[[Any], str] | None = None
 """Renders a Trace as self-contained HTML for a notebook; set by :mod:`visformer`: a Trace knows nothing of pictures."""

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Never
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
 
@@ -27,62 +26,12 @@ from visformer.trace.blocks import Blocks
 from visformer.trace.from_arrays import layers_of, marks_of, refuse_others, special_tokens, token_texts
 from visformer.trace.labels import can_be_written, check_labels
 from visformer.trace.names import Axis, axes_of
+from visformer.trace.overview import PatternOnDemand
 from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.tensor import TracedTensor
 
 _SHORT = 60
 """Maximum number of characters of each side in a Trace's ``repr``."""
-
-
-@checked_class
-@dataclass(frozen=True, eq=False, repr=False)
-class TracedTensor(NDArrayOperatorsMixin):
-    """One array with labelled axes. Arithmetic and NumPy's functions take it as its ``value``; results have no labels.
-
-    Args:
-        name: its name, see :mod:`visformer.trace.names`.
-        value: read-only; float32, or bool for a mask.
-        axes: one for each dimension of ``value``.
-    """
-
-    name: str
-    value: NDArray[Any]
-    axes: tuple[Axis, ...]
-
-    def __post_init__(self) -> None:
-        if self.value.ndim != len(self.axes):
-            raise TraceError(
-                N_("{name} has shape {shape}, but {n} axes are named: {axes}."),
-                name=self.name,
-                shape=self.value.shape,
-                n=len(self.axes),
-                axes=", ".join(axis.name for axis in self.axes),
-            )
-        view = self.value.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "value", view)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.value.shape
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __getitem__(self, index: Any) -> Any:
-        """Index into ``value`` as in plain NumPy; the result has no labels."""
-        return self.value[index]
-
-    def __repr__(self) -> str:
-        axes = ", ".join(f"{axis.name} {size}" for axis, size in zip(self.axes, self.shape, strict=True))
-        return f"TracedTensor({self.name}: {axes}; {self.value.dtype})"
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.value, dtype=dtype, copy=copy)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        options = {name: _values(given) if name == "out" else _value(given) for name, given in options.items()}
-        return getattr(ufunc, method)(*_values(inputs), **options)
 
 
 class _Held(dict[str, Any]):
@@ -99,14 +48,6 @@ class _Held(dict[str, Any]):
             what=self._what,
             names=", ".join(self) or "-",
         )
-
-
-def _values(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(_value, arrays))
-
-
-def _value(array: Any) -> Any:
-    return array.value if isinstance(array, TracedTensor) else array
 
 
 @checked_class
@@ -392,7 +333,8 @@ class Trace:
 
     def __repr__(self) -> str:
         sides = "".join(f"{side}: {_in_short(tokens)}; " for side, tokens in self.tokens.items() if side != "next")
-        return f"Trace({sides}{len(self.tensors)} tensors, {self.nbytes:,} bytes)"
+        how = "heads on demand, " if any(isinstance(each, PatternOnDemand) for each in self.tensors.values()) else ""
+        return f"Trace({sides}{len(self.tensors)} tensors, {how}{self.nbytes:,} bytes)"
 
     def _repr_html_(self) -> str | None:
         """Display the explorer in a notebook."""
@@ -401,13 +343,14 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays hold."""
-        return sum(tensor.value.nbytes for tensor in (*self.tensors.values(), *self.params.values()))
+        return sum(tensor.nbytes for tensor in (*self.tensors.values(), *self.params.values()))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, heads: bool = False) -> None:
         """Write everything to one safetensors file; the labels are JSON in its metadata.
 
         Args:
             path: file to write; an existing file is replaced.
+            heads: of a Trace recorded as "overview", whether the file also has q and k, from which heads are computed.
 
         Raises:
             TraceError: the extension belongs to another file format.
@@ -419,17 +362,24 @@ class Trace:
                 ),
                 name=Path(path).name,
             )
-        write_whole(path, self.to_bytes())
+        write_whole(path, self.to_bytes(heads=heads))
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, *, heads: bool = False) -> bytes:
         """Serialise the Trace as :meth:`save` does.
+
+        Args:
+            heads: as for :meth:`save`.
 
         Returns:
             The content of a safetensors file.
         """
-        arrays = {name: np.ascontiguousarray(tensor.value) for name, tensor in self.tensors.items()}
-        arrays |= {f"params.{name}": np.ascontiguousarray(tensor.value) for name, tensor in self.params.items()}
+        held = {name: each for name, each in self.tensors.items() if isinstance(each, PatternOnDemand)}
+        arrays = {name: each.value for name, each in self.tensors.items() if name not in held}
+        arrays |= {f"params.{name}": tensor.value for name, tensor in self.params.items()}
+        for name, pattern in held.items():
+            arrays |= {f"overview.{name}.{part}": each for part, each in pattern.arrays(heads=heads).items()}
         labels = {
+            "overview": [*held],
             "order": list(self.tensors),
             "params": {name: _plain(tensor.axes) for name, tensor in self.params.items()},
             "axes": {name: _plain(t.axes) for name, t in self.tensors.items() if t.axes != axes_of(name)},
@@ -438,6 +388,7 @@ class Trace:
             "words": dict(self.words),
             "meta": dict(self.meta),
         }
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         return safetensors(arrays, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
 
     @classmethod
@@ -460,7 +411,11 @@ class Trace:
                 labels = json.loads(file.metadata()["visformer_trace"])
                 check_labels(labels)
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            tensors = {name: _labelled(name, arrays[name], labels.get("axes", {})) for name in labels["order"]}
+            special_axes, overviews = labels.get("axes", {}), labels.get("overview", ())
+            tensors = {
+                name: _on_demand(name, arrays) if name in overviews else _labelled(name, arrays[name], special_axes)
+                for name in labels["order"]
+            }
             params = {
                 name: TracedTensor(name, arrays[f"params.{name}"], tuple(Axis(*axis) for axis in axes))
                 for name, axes in labels["params"].items()
@@ -579,6 +534,15 @@ def _labelled(name: str, value: NDArray[Any], special: Mapping[str, list[list[st
             N_("{name} holds {dtype}; a Trace holds float32, or bool for a mask."), name=name, dtype=value.dtype
         )
     return TracedTensor(name, value, axes)
+
+
+def _on_demand(name: str, arrays: Mapping[str, NDArray[Any]]) -> PatternOnDemand:
+    """Build a pattern that a file has the overview of."""
+    start, axes = f"overview.{name}.", axes_of(name)
+    if axes is None:
+        raise TraceError(N_("There is no tensor named {name!r}."), name=name)
+    own = {key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)}
+    return PatternOnDemand.of_arrays(name, axes, own)
 
 
 def _in_short(tokens: Sequence[str]) -> str:

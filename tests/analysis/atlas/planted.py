@@ -4,7 +4,7 @@ import torch
 
 from tests.support import tiny_gpt, tiny_tokenizer
 from visformer.adapters.own import LanguageModel
-from visformer.analysis.heads import separators
+from visformer.trace.row_totals import separators
 
 PREVIOUS, INDUCTION, PUNCTUATION = (0, 1), (1, 2), (1, 0)
 """(layer, head) of the head that reads the token before, what followed the token before, and punctuation."""

@@ -36,7 +36,7 @@ from visformer.adapters.huggingface.taps import part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.huggingface.wiring import Wiring
-from visformer.adapters.recording import Recorder, Weight, check_budget, matching, may_cache
+from visformer.adapters.recording import Recorder, Weight, matching, may_cache
 from visformer.adapters.requests import Encoded, Text, TextRequest
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
@@ -46,6 +46,7 @@ from visformer.trace import Trace
 from visformer.trace.names import Axis, axes_of
 
 _PROBE = "It is 2 + 2."
+_RETURNED = N_("this model returns its attention whole")
 
 
 def is_pretrained(module: object) -> bool:
@@ -165,7 +166,8 @@ class HubModel(TracedModel):
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{} if self._engine.kind == "decoder" else {"src": each.src} for each in batch]
         tensors, weights = self._selected(first.record)
-        recorder = Recorder(tensors, first.edits, sides=sides, copied=True, axes=self._axes)
+        show = self._row if self._overview(first) else None
+        recorder = Recorder(tensors, first.edits, sides=sides, copied=True, axes=self._axes, show=show)
         if self._engine.kind == "decoder":
             self._run_decoder(recorder, batch, sides)
         else:
@@ -235,7 +237,7 @@ class HubModel(TracedModel):
     def _run_encoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
         """Run the encoder, and then the decoder if there is one, whose ids are added to ``sides``."""
         for each in batch:
-            self._require_budget(recorder, len(each.src), len(each.forced or ()))
+            self._require_budget(recorder, len(each.src), len(each.forced or ()), each.request)
         with self._watching(recorder, "encoder"):
             memory = self._visit(
                 self._engine.encode(
@@ -254,7 +256,7 @@ class HubModel(TracedModel):
         for each, side, ids in zip(batch, sides, outputs, strict=True):
             assert ids is not None
             side |= {"tgt": [each.begin[0], *ids[:-1]], "next": ids}
-            self._require_budget(recorder, len(each.src), len(ids))
+            self._require_budget(recorder, len(each.src), len(ids), each.request)
         rows, seen = self._engine.padded([side["tgt"] for side in sides])
         with self._watching(recorder, "decoder"):
             self._visit(self._engine.decode(rows, memory, seen=seen, patterns=self._patterns_only))
@@ -262,7 +264,7 @@ class HubModel(TracedModel):
     def _run_decoder(self, recorder: Recorder, batch: Sequence[Encoded], sides: list[dict[str, list[int]]]) -> None:
         """Run a decoder-only model, and add its ids to ``sides``."""
         for each, side in zip(batch, sides, strict=True):
-            self._require_budget(recorder, 0, len(each.begin))
+            self._require_budget(recorder, 0, len(each.begin), each.request)
             side["tgt"] = each.begin
         rows, seen = self._engine.padded([each.begin for each in batch])
         with self._watching(recorder, "decoder"):
@@ -415,9 +417,12 @@ class HubModel(TracedModel):
         sinks = {f"{name.removesuffix('.pattern')}.sink" for name in wanted if name.endswith(".pattern")}
         return wanted | sinks.intersection(self._names)
 
-    def _require_budget(self, recorder: Recorder, n_src: int, n_tgt: int) -> None:
+    def _require_budget(self, recorder: Recorder, n_src: int, n_tgt: int, request: TextRequest) -> None:
         names = self._computed(frozenset(filter(recorder.records, self._names)))
-        check_budget(self._shapes(names, n_src, n_tgt))
+        self._require_bytes(names, n_src, n_tgt, request)
+
+    def _why_whole(self, request: TextRequest) -> str | None:
+        return _RETURNED if self._patterns_only else super()._why_whole(request)
 
     def _computed(self, wanted: frozenset[str]) -> frozenset[str]:
         # A model that returns patterns returns all of them.

@@ -22,7 +22,7 @@ from transformers.utils.generic import ModelOutput
 from visformer.adapters.recording import Recorder, check_attention
 from visformer.errors import N_, EditError
 from visformer.model import taps
-from visformer.model.taps import Tap
+from visformer.model.taps import AttentionInputs, Tap
 
 NAME = "visformer"
 """Name of our attention function, beside "eager", "sdpa" and others."""
@@ -43,6 +43,8 @@ class _Pass:
     callers: Callers  # of the model that runs: hooks of another one leave its values alone
     is_fused: bool  # whether torch's fused attention computes it
     turns: dict[int, int] = field(default_factory=dict)
+    # By id: additive masks, which are held so that their ids stay theirs, their finite parts, and what they allow.
+    masks: dict[int, tuple[Tensor, Tensor | None, Tensor]] = field(default_factory=dict)
 
     def turn(self, place: object, layers: int) -> int:
         """The index, among its layers, that a shared module is being called for."""
@@ -64,7 +66,7 @@ def watching(recorder: Recorder, part: str, callers: Callers, *, may_fuse: bool)
     is_fused = may_fuse and not any(map(recorder.wants, inside))
     token = _pass.set(_Pass(part, len(recorder.rows), callers, is_fused))
     try:
-        with taps.session(recorder, wanted=recorder.wants):
+        with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             yield
     finally:
         _pass.reset(token)
@@ -111,6 +113,14 @@ def attend(
     if (running := _pass.get()) is not None and running.is_fused and softcap is None and position_bias is None:
         fused, _ = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
         return tap("heads", fused.transpose(1, 2)).transpose(1, 2).contiguous(), None
+    if tap.wants("overview") and not callable(position_bias):
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        bias, mask = _split(attention_mask, key.shape[2])
+        if position_bias is not None and not crosses:
+            bias = position_bias if bias is None else position_bias + bias
+        sinks = getattr(module, "sinks", None)
+        heads = tap("heads", tap.by_rows(AttentionInputs(query, key, value, scale, mask, bias, softcap, sinks)))
+        return heads.transpose(1, 2).contiguous(), None
     check_attention(query.shape[1], query.shape[2], key.shape[2])
     group = query.shape[1] // key.shape[1]
     key, value = (each.repeat_interleave(group, dim=1) if group > 1 else each for each in (key, value))
@@ -122,7 +132,9 @@ def attend(
         position_bias = position_bias(query, key)
     if position_bias is not None and not crosses:  # T5's cross-attention has zeros
         scores = scores + tap("bias", position_bias.expand(scores.shape))  # (batch, head, query, key)
-    scores, mask = _unmasked(scores, attention_mask)
+    added, mask = _split(attention_mask, scores.shape[-1])
+    if added is not None:
+        scores = scores + added
     scores = tap("scores", scores)
     if tap.wants("mask"):
         seen = torch.ones((), dtype=torch.bool, device=scores.device) if mask is None else mask
@@ -137,16 +149,21 @@ def attend(
     return heads.transpose(1, 2).contiguous(), pattern
 
 
-def _unmasked(scores: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Split an additive mask: returns scores plus its finite part, and a boolean mask (True = may attend)."""
+def _split(attention_mask: Tensor | None, n_keys: int) -> tuple[Tensor | None, Tensor | None]:
+    """Split an additive mask, once for all layers that share it: its finite part, and where it allows to attend."""
     if attention_mask is None:
-        return scores, None
-    mask = attention_mask[..., : scores.shape[-1]]
-    if mask.dtype == torch.bool:
-        return scores, mask
-    allowed = mask > torch.finfo(mask.dtype).min / 2
-    added = mask.masked_fill(~allowed, 0.0)
-    return (scores + added if bool(added.any()) else scores), allowed
+        return None, None
+    running = _pass.get()
+    known = {} if running is None else running.masks
+    if id(attention_mask) not in known:
+        mask, added = attention_mask[..., :n_keys], None
+        if mask.dtype != torch.bool:
+            allowed = mask > torch.finfo(mask.dtype).min / 2
+            rest = mask.masked_fill(~allowed, 0.0)
+            mask, added = allowed, rest if bool(rest.any()) else None
+        known[id(attention_mask)] = attention_mask, added, mask
+    _, added, allowed = known[id(attention_mask)]
+    return added, allowed
 
 
 def _softmax(

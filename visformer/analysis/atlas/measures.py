@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.analysis.atlas.data import Record
-from visformer.analysis.heads import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, SCORES, row_totals, separators
+from visformer.analysis.heads import SCORES, row_totals
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.row_totals import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, separators
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from visformer.analysis.atlas.data import Record
 from visformer.analysis.atlas.measures import BINS, even_weights, histograms, names
 from visformer.analysis.atlas.measures import measured as measure
-from visformer.analysis.heads import require_alike, separators
+from visformer.analysis.heads import require_alike
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.row_totals import separators
 from visformer.trace.stacks import STACKS, Stack, shape_of
 
 EXAMPLES = 20

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.adapters.own import Translator
-from visformer.analysis.heads import row_entropy
 from visformer.analysis.word_alignment import READINGS, Aligned, Candidates, Links, by_words, error_rate, head_names
+from visformer.trace.row_totals import row_entropy
 from visformer.training import grammar
 from visformer.training.supplement import read_rows
 
