@@ -3,7 +3,7 @@
 A block's weights stay in the CPU's cache; keys that no row of a block may attend to are not computed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -27,12 +27,29 @@ CELLS = ("bias", "scores", "mask", "pattern")
 
 @dataclass(frozen=True)
 class _Rows:
-    """A block of rows, and the keys before ``stop`` that at least one of them may attend to."""
+    """A block of rows, and the keys before ``stop`` that at least one of them may attend to.
+
+    From key ``at`` on it has ``hidden``, bool (row, key), where a row may not attend; None: nowhere before ``stop``.
+    """
 
     first: int
     end: int
     stop: int
-    hidden: Tensor | None  # bool (row, key), where a row may not attend; None: nowhere before ``stop``
+    at: int = 0
+    hidden: Tensor | None = None
+    blind: Tensor | None = None  # bool (row,), which rows may attend to nothing; None: no row
+
+    @classmethod
+    def under(cls, mask: Tensor, first: int) -> "_Rows":
+        """The rows of a mask, bool (row, key), True = may attend, which begin with number ``first``."""
+        seen, end = mask.any(dim=0).nonzero(), first + len(mask)
+        stop = int(seen[-1]) + 1 if len(seen) else 1
+        hidden = ~mask[:, :stop]
+        some = hidden.any(dim=0).nonzero()
+        if not len(some):
+            return cls(first, end, stop)
+        at, blind = int(some[0]), hidden.all(dim=1)
+        return cls(first, end, stop, at, hidden[:, at:].contiguous(), blind if bool(blind.any()) else None)
 
 
 class _Mask:
@@ -43,20 +60,11 @@ class _Mask:
         starts = bins(n_queries)
         step = max(1, _BLOCK * (len(starts) - 1) // max(1, n_queries))  # runs in a block
         ends = [*starts[:-1:step].tolist(), n_queries]
-        self.blocks = [*self._split(mask, ends, n_keys)]
+        self.blocks = [
+            _Rows(first, end, n_keys) if mask is None else _Rows.under(mask[first:end], first)
+            for first, end in pairwise(ends)
+        ]
         self.bits = None if mask is None else np.packbits(mask.cpu().numpy(), axis=-1)  # (query, key / 8)
-
-    @staticmethod
-    def _split(mask: Tensor | None, ends: Sequence[int], n_keys: int) -> Iterator[_Rows]:
-        for first, end in pairwise(ends):
-            if mask is None:
-                yield _Rows(first, end, n_keys, None)
-                continue
-            rows = mask[first:end]  # (row, key)
-            seen = rows.any(dim=0).nonzero()
-            stop = int(seen[-1]) + 1 if len(seen) else 1
-            hidden = ~rows[:, :stop]
-            yield _Rows(first, end, stop, hidden if bool(hidden.any()) else None)
 
 
 @dataclass
@@ -163,7 +171,7 @@ class _Layer:
         edited = [self._reach("scores", head) or self._reach("pattern", head) for head in range(self.n_heads)]
         for block in zip(*(mask.blocks for mask in masks), strict=True):  # of each head: its rows are the same
             cancellation.check()
-            alike = self._alike(block[0].first, block[0].end)
+            alike = self._alike(block[0], max(rows.stop for rows in block))
             for head, rows in enumerate(block):
                 if not edited[head]:
                     weights = self._weights(head, rows, totals[head])
@@ -194,40 +202,38 @@ class _Layer:
             scores += bias[first:end, :stop] if len(bias) > 1 else bias[:, :stop]
         return scores
 
-    def _softmax(self, scores: Tensor, head: int, hidden: Tensor | None, rows: slice, totals: _Totals) -> Tensor:
-        """Return the weights, and take down each row's entropy and the logarithm of its sum."""
-        if hidden is not None:
-            scores.masked_fill_(hidden, torch.finfo(scores.dtype).min)
-        if self.inputs.sinks is not None:
-            column = self.inputs.sinks[head].float().expand(len(scores), 1)
-            weights = torch.cat([scores, column], dim=-1).softmax(dim=-1)[:, :-1]
-        else:
+    def _softmax(self, scores: Tensor, head: int, rows: _Rows, totals: _Totals) -> Tensor:
+        """Return the weights of rows, and take down each one's sum, its logarithm and the entropy."""
+        sink = None if self.inputs.sinks is None else self.inputs.sinks[head].float()
+        if rows.hidden is not None:
+            scores[:, rows.at :].masked_fill_(rows.hidden, torch.finfo(scores.dtype).min)
+        if sink is None:
             weights = scores.softmax(dim=-1)
-        top, at = scores.max(dim=-1)
-        log_sums = top - weights.gather(1, at[:, None])[:, 0].log()
-        if hidden is not None and bool((blind := hidden.all(dim=-1)).any()):
-            weights = weights.masked_fill(blind[:, None], 0.0)
-            log_sums[blind] = torch.inf if self.inputs.sinks is None else self.inputs.sinks[head].float()
-        totals.log_sums[rows] = log_sums
+        else:
+            weights = torch.cat([scores, sink.expand(len(scores), 1)], dim=-1).softmax(dim=-1)[:, :-1]
+        log_sums = scores.amax(dim=-1) - weights.amax(dim=-1).log()
+        if rows.blind is not None:
+            weights = weights.masked_fill(rows.blind[:, None], 0.0)
+            log_sums[rows.blind] = torch.inf if sink is None else sink
         mass = weights.sum(dim=-1)
         # H = - sum p ln p, and ln p is the score less the logarithm of the sum.
-        told = log_sums.nan_to_num(posinf=0.0) * mass - torch.linalg.vecdot(weights, scores)
-        totals.mass[rows], totals.entropy[rows] = mass, told.clamp_(min=0.0)
+        entropy = log_sums.nan_to_num(posinf=0.0) * mass - torch.linalg.vecdot(weights, scores)
+        here = slice(rows.first, rows.end)
+        totals.log_sums[here], totals.mass[here], totals.entropy[here] = log_sums, mass, entropy.clamp_(min=0.0)
         return weights
 
     def _weights(self, head: int, rows: _Rows, totals: _Totals) -> Tensor:
-        scores = self._scores(head, rows.first, rows.end, rows.stop)
-        return self._softmax(scores, head, rows.hidden, slice(rows.first, rows.end), totals)
+        return self._softmax(self._scores(head, rows.first, rows.end, rows.stop), head, rows, totals)
 
-    def _alike(self, first: int, end: int) -> Tensor | None:
-        """float32 (row, key): 1 where the tokens are equal; None for cross-attention."""
+    def _alike(self, rows: _Rows, stop: int) -> Tensor | None:
+        """float32 (row, key before stop): 1 where the tokens are equal; None for cross-attention."""
         kinds = self.places.kinds
-        return None if kinds is None else (kinds[first:end, None] == kinds[None]).float()
+        return None if kinds is None else (kinds[rows.first : rows.end, None] == kinds[None, :stop]).float()
 
     def _add(self, rows: _Rows, weights: Tensor, alike: Tensor | None, totals: _Totals) -> None:
         """Add weights (row, key) up."""
         first, stop, places = rows.first, rows.stop, self.places
-        totals.received[:stop] += weights.sum(dim=0)
+        totals.received[:stop] += weights.new_ones(len(weights)) @ weights  # four times as fast as a sum
         own = places.own[first : rows.end]
         inside = own < stop
         found = weights.gather(1, own.clamp(max=stop - 1)[:, None])[:, 0] * inside
@@ -235,7 +241,7 @@ class _Layer:
         if alike is not None:
             totals.shifted[0] += weights.diagonal(first - 1).sum()
             totals.shifted[1] += weights.diagonal(first + 1).sum() if first + 1 < stop else 0.0
-            totals.shifted[2] += torch.linalg.vecdot(weights, alike[:, :stop]).sum() - found.sum()
+            totals.shifted[2] += torch.dot(weights.flatten(), alike[:, :stop].flatten()) - found.sum()
         begin = np.searchsorted(places.runs, first)
         for run in range(int(begin), len(places.runs) - 1):
             start, end = places.runs[run], places.runs[run + 1]
@@ -247,14 +253,18 @@ class _Layer:
         """Compute a head whose scores or pattern an edit changes; returns its pattern (query, key)."""
         path = self.name.removesuffix(".pattern")
         scores = self._edited("scores", f"{path}.scores", self._scores(head, 0, self.n_queries, self.n_keys), head)
-        hidden = None if mask.bits is None else self._unpacked(mask)
-        weights = self._softmax(scores.clone(), head, hidden, slice(0, self.n_queries), totals)
+        every = _Rows(0, self.n_queries, self.n_keys)
+        if mask.bits is not None:
+            seen = np.unpackbits(mask.bits, axis=-1, count=self.n_keys).astype(bool)
+            hidden = torch.from_numpy(~seen).to(scores.device)
+            every = replace(every, hidden=hidden, blind=hidden.all(dim=1))
+        weights = self._softmax(scores.clone(), head, every, totals)
         weights = self._edited("pattern", self.name, weights, head)
         totals.mass[:] = weights.sum(dim=-1)
         totals.entropy[:] = -torch.special.xlogy(weights, weights).sum(dim=-1)
         for rows in mask.blocks:
-            every = replace(rows, stop=self.n_keys)  # an edit may put weight where the mask had none
-            self._add(every, weights[rows.first : rows.end], self._alike(rows.first, rows.end), totals)
+            wide = replace(rows, stop=self.n_keys)  # an edit may put weight where the mask had none
+            self._add(wide, weights[rows.first : rows.end], self._alike(wide, self.n_keys), totals)
         heads[:] = weights.to(self.v.dtype) @ self._value(head)
         pattern: np.ndarray = weights.cpu().numpy()
         return pattern
@@ -279,11 +289,6 @@ class _Layer:
         plain = _plain(self.inputs.mask, *size)
         seen = torch.ones(size, dtype=torch.bool, device=self.q.device) if plain is None else plain
         return _Mask(self._edited("mask", f"{self.name.removesuffix('.pattern')}.mask", seen, head), *size)
-
-    def _unpacked(self, mask: _Mask) -> Tensor:
-        assert mask.bits is not None
-        seen = np.unpackbits(mask.bits, axis=-1, count=self.n_keys).astype(bool)
-        return ~torch.from_numpy(seen).to(self.q.device)
 
     # The result -------------------------------------------------------------------------------------------------------
 
