@@ -10,10 +10,8 @@ import pytest
 from benchmarks.messages import read_message
 from tests.kinds import KINDS, model_of, trace_of
 from tests.web.support import heads_of, made_up_trace, shapes_of, without_names
-from visformer.errors import BudgetError
 from visformer.pictures import map as model_map
 from visformer.pictures.style import visible
-from visformer.system import limits
 from visformer.trace.stacks import STACKS
 from visformer.web import bundle
 from visformer.web.chunks import Focus
@@ -178,12 +176,6 @@ def test_the_head_in_focus_is_sent_where_not_all_fit():
     assert len(heads) < 3 * 4 * 9
     wanted = trace["decoder.3.self_attn.pattern"].value[8]
     np.testing.assert_allclose(heads["decoder.self_attn", 3, 8], wanted, rtol=5e-4, atol=1e-6)
-
-
-def test_a_text_that_is_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_WEIGHTS", 100)
-    with pytest.raises(BudgetError):
-        pack_map(made_up_trace())
 
 
 def test_every_word_is_translated():

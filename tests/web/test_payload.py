@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.messages import read_message
 from tests.web.support import digits, heads_of, made_up_trace, shapes_of, with_gaps
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.errors import BudgetError, TraceError
+from visformer.errors import TraceError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.trace import Trace
@@ -255,15 +255,6 @@ def test_messages_are_cached_as_long_as_their_trace_exists(monkeypatch):
     del trace
     gc.collect()
     assert reference() is None
-
-
-def test_too_many_weights_are_refused(monkeypatch):
-    trace = made_up_trace()
-    monkeypatch.setattr(limits, "MAX_WEIGHTS", 365)
-    with pytest.raises(BudgetError, match=r"366 weights; up to 365 .* shorter sentence"):
-        pack(trace)
-    monkeypatch.setattr(limits, "MAX_WEIGHTS", 366)
-    assert pack(trace)
 
 
 def test_malformed_requests_are_dropped():

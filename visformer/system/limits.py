@@ -130,9 +130,6 @@ FREED_BYTES = limit(
 
 # Pictures and files ---------------------------------------------------------------------------------------------------
 
-MAX_WEIGHTS = limit(
-    72 * 1024**2 * 11 // 10, "weights", N_("Weights in one picture"), N_("1,024 tokens and 72 heads, plus a tenth")
-)
 MATCHED = limit(
     300_000_000, "weights", N_("Weights compared where the heads of two models are matched"),
     N_("a second; all pairs of 24 heads at 256 tokens, of 144 heads at 120 tokens"),

@@ -131,3 +131,23 @@ def likeliest(logits: NDArray[np.floating]) -> tuple[int, ...]:
     least = np.partition(row, -min(CANDIDATES, len(row)))[-min(CANDIDATES, len(row))]
     (ids,) = np.nonzero(row >= least)
     return tuple(ids[np.argsort(-row[ids], kind="stable")][:CANDIDATES].tolist())
+
+
+_ENDS = re.compile(r"[.!?。！？…]+[\"'”’)\]」』）]*")
+"""A token that ends a sentence: its mark, or a line break."""
+
+
+def sentences_of(tokens: Sequence[str], special: Sequence[bool]) -> tuple[int, ...]:
+    """Return the number of the sentence that each token belongs to, from 0.
+
+    A sentence ends behind a token that is only a full stop, a question mark or an exclamation mark, or has a line
+    break; marks and special tokens that follow belong to it.
+    """
+    numbers, number, has_ended = [], 0, False
+    for token, is_special in zip(tokens, special, strict=True):
+        ends = not is_special and (_ENDS.fullmatch(token.strip(" ␣")) is not None or "\n" in token)
+        if has_ended and not ends and not is_special and any(map(str.isalnum, token)):
+            number, has_ended = number + 1, False
+        has_ended = has_ended or ends
+        numbers.append(number)
+    return tuple(numbers)

@@ -9,6 +9,7 @@ from typing import Any
 
 from visformer.system import limits
 from visformer.trace.stacks import nearest
+from visformer.web.tiles import is_part
 
 SMALL_BYTES = 400_000
 """Up to this size all codes are sent in the first message: 52 tokens with the bundled model."""
@@ -160,4 +161,5 @@ def wanted_from(state: Mapping[str, Any]) -> tuple[str, ...]:
     wanted = state.get("wanted")
     if not isinstance(wanted, (list, tuple)):
         return ()
-    return tuple(text for text in wanted if isinstance(text, str) and _WANTED.fullmatch(text))[: limits.MAX_WANTED]
+    texts = (text for text in wanted if isinstance(text, str))
+    return tuple(text for text in texts if _WANTED.fullmatch(text) or is_part(text))[: limits.MAX_WANTED]

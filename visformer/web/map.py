@@ -169,9 +169,6 @@ def pack_map(
         focus: the head whose weights are drawn as lines at first.
         file: prefix of the PNG's file name.
         to: see :func:`visformer.web.message.write_message`.
-
-    Raises:
-        BudgetError: there are more than limits.MAX_WEIGHTS weights.
     """
     numbers = Numbers()
     stacks = {stack: model_map.layers(trace, stack) for stack in model_map.SIDES}

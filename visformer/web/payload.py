@@ -10,7 +10,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan, prod
 from threading import Lock
 from typing import Any
@@ -20,12 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from visformer.analysis.heads import SCORES, Score, head_scores
-from visformer.errors import N_, BudgetError
+from visformer.errors import N_
 from visformer.panel import Scale, map_scale, stack_says, stack_title, ticks
 from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.overview import SIDE, PatternOnDemand
 from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.tokens import sentences_of
+from visformer.web import tiles
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, FOCUS_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
@@ -40,8 +43,14 @@ SINK = N_("sink")
 OVERVIEW_BYTES = 180_000
 """Budget for all thumbnails: 50 by 50 cells each for 72 heads, a quarter of a second on a slow connection."""
 
-LARGEST_SIDE, SMALLEST_SIDE = 64, 16
+LONG_BYTES = 3_000_000
+"""The same for a text whose heads are computed on demand: 48 by 48 cells each for 1,024 heads."""
+
+SIDES = range(64, 15, -1)
 """In cells: more would be invisible at the size at which thumbnails are drawn, fewer would show nothing."""
+
+LONG_SIDES = [SIDE // n for n in (1, 2, 3)]
+"""Of heads that are computed on demand: whole cells of an overview together."""
 
 EFFECT = Score(
     "effect",
@@ -92,6 +101,7 @@ def pack(
     start: Mapping[str, Any] | None = None,
     file: str = "",
     notes: HeadNotes | None = None,
+    parts: str = "",
     to: str = "",
 ) -> bytes:
     """Pack the first message.
@@ -104,10 +114,10 @@ def pack(
         start: JSON values for the browser, passed through.
         file: prefix of the PNG's file name, such as the model.
         notes: what is known of the heads.
+        parts: where the browser fetches parts of heads that are computed on demand, see :mod:`visformer.web.tiles`.
         to: see :func:`visformer.web.message.write_message`.
 
     Raises:
-        BudgetError: there are more than limits.MAX_WEIGHTS weights.
         TraceError: a weight is not between 0 and 1, or a map's number not finite.
     """
     feed, notes = _feed(trace), notes or HeadNotes()
@@ -120,6 +130,7 @@ def pack(
             **feed.heads(trace, plan, numbers, gettext),
             "start": start,
             "file": file,
+            "parts": parts,
             "scores": [
                 {"name": score.name, "label": gettext(score.label), "about": gettext(score.about)} for score in scores
             ],
@@ -129,7 +140,7 @@ def pack(
             notes.add(stack)
         return write_message("attention", header, numbers, to=to)
 
-    return feed.cached((lang, json.dumps(start, sort_keys=True), file, to, notes, plan.first), make)
+    return feed.cached((lang, json.dumps(start, sort_keys=True), file, parts, to, notes, plan.first), make)
 
 
 def heads_of(
@@ -143,41 +154,57 @@ def heads_of(
     """Return what a header needs to draw all heads: tokens, thumbnails, and the weights that fit into a first message.
 
     ``focus_bytes``: see :class:`visformer.web.chunks.Plan`.
-
-    Raises:
-        BudgetError: there are more than limits.MAX_WEIGHTS weights.
     """
     feed = _feed(trace)
     return feed.heads(trace, replace(feed.plan(focus), focus_bytes=focus_bytes), numbers, gettext)
 
 
-def pack_rest(trace: Trace, *, focus: Focus | None = None, wanted: Sequence[str] = (), to: str = "") -> bytes | None:
+def pack_rest(
+    trace: Trace,
+    *,
+    focus: Focus | None = None,
+    wanted: Sequence[str] = (),
+    ask: tiles.Ask | None = None,
+    to: str = "",
+) -> bytes | None:
     """Pack the second message; None if the first holds everything.
 
     Args:
         trace: as in :func:`pack`.
         focus: as in :func:`pack`; what the first message held for it is left out.
         wanted: what to send if not all fit, as "stack/layer/head", with "mean" or "max" for the mean or maximum over
-            the layer's heads. Heads that the Trace does not have are ignored.
+            the layer's heads; or a part of a head, see :func:`visformer.web.tiles.part_of`. What the Trace does not
+            have is ignored.
+        ask: computes parts, where the Trace does not hold what they are computed from.
         to: as in :func:`pack`.
 
     Raises:
-        BudgetError: there are more than limits.MAX_WEIGHTS weights.
         TraceError: a weight is not between 0 and 1.
     """
     feed = _feed(trace)
     plan = feed.plan(focus)
-    if not plan.missing and feed.scored_at_once:
+    parts = [path for path in wanted if tiles.is_part(path)]
+    if not plan.missing and feed.scored_at_once and not parts:
         return None
     chunks = plan.rest(wanted)
 
     def make() -> bytes:
         numbers = Numbers()
         scores = {} if feed.scored_at_once else {"values": feed.values}
-        header = {"trace": feed.name, "chunks": [feed.add(chunk, numbers) for chunk in chunks], **scores}
+        answers = {path: (ask or partial(tiles.part_of, trace))(path) for path in parts}
+        header = {
+            "trace": feed.name,
+            "chunks": [feed.add(chunk, numbers) for chunk in chunks],
+            "parts": [
+                {"path": path, "at": numbers.add(np.frombuffer(part, np.uint8)), "n": len(part)}
+                for path, part in answers.items()
+                if part is not None
+            ],
+            **scores,
+        }
         return write_message("weights", header, numbers, to=to)
 
-    return feed.cached((to, *chunks), make)
+    return feed.cached((to, *chunks, *parts), make)
 
 
 def scores_of(trace: Trace, stack: str) -> Mapping[str, Sequence[Sequence[float | None]]]:
@@ -197,30 +224,24 @@ class _Feed:
         self.scale = {"kind": kind, "limit": limit, "decimals": chosen.get("digits", 2), "ticks": ticks(kind, limit)}
         self.is_map = kind != "weight"
         self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
-        self._patterns: dict[str, list[npt.NDArray[np.floating]]] = {}  # without sink columns: for the scores
+        self._on_demand: dict[str, Mapping[int, TracedTensor]] = {}  # those of which parts are computed, instead
+        self._patterns: dict[str, list[TracedTensor]] = {}  # without sink columns: for the scores
         self.shapes: dict[str, Shape] = {}
         self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
         self.labels: dict[str, dict[str, Sequence[Any]]] = {
             "tokens": dict(trace.tokens),
             "special": dict(trace.special),
             "words": dict(trace.words),
+            "sentences": {},
         }
         for stack in STACKS:
             if stack.in_trace(trace):
                 self._take(trace, stack)
-        self.layers = {name: tuple(layers) for name, layers in self._weights.items()}
-        self._count = sum(prod(shape) for shape in self.shapes.values())
+        self.layers = {name: tuple(layers) for name, layers in (self._weights | self._on_demand).items()}
+        self._whole = {name: shape for name, shape in self.shapes.items() if name in self._weights}
+        self._count = sum(map(prod, self._whole.values()))
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
-        if self._count > limits.MAX_WEIGHTS:
-            raise BudgetError(
-                N_(
-                    "The attention of all heads has {weights:,} weights; up to {limit:,} can be shown. Use a "
-                    "shorter sentence, or fewer layers."
-                ),
-                weights=self._count,
-                limit=limits.MAX_WEIGHTS,
-            )
 
     def _take(self, trace: Trace, stack: Stack) -> None:
         """Read the patterns of a stack; the weight of a sink, if there is one, becomes the last column."""
@@ -230,8 +251,14 @@ class _Feed:
         assert rows is not None and columns is not None
         sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
         self._sides[stack.name] = (rows, columns)
+        self._patterns[stack.name] = [*layers.values()]
+        self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
+        if any(isinstance(pattern, PatternOnDemand) for pattern in layers.values()):
+            self._on_demand[stack.name] = layers
+            for side in (rows, columns):
+                self.labels["sentences"][side] = sentences_of(trace.tokens[side], trace.special[side])
+            return
         self._weights[stack.name] = {layer: pattern.value for layer, pattern in layers.items()}
-        self._patterns[stack.name] = [*self._weights[stack.name].values()]
         if any(sink is not None for sink in sinks.values()):
             wider = f"{columns}+sink"
             self._sides[stack.name] = (rows, wider)
@@ -251,6 +278,7 @@ class _Feed:
             },
             "special": {side: [int(special) for special in flags] for side, flags in self.labels["special"].items()},
             "words": self.labels["words"],
+            "sentences": self.labels["sentences"],
             "scale": self.scale,
             "ramp": RAMPS[self.scale["kind"]],
             "colours": CURVES,
@@ -269,7 +297,7 @@ class _Feed:
 
     def plan(self, focus: Focus | None) -> Plan:
         """Return what each message contains if this head is in focus."""
-        return Plan(self.shapes, self.layers, focus, FLOAT_BYTES if self.is_map else CODE_BYTES)
+        return Plan(self._whole, self.layers, focus, FLOAT_BYTES if self.is_map else CODE_BYTES)
 
     def describe(self, stack: Stack, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
         """Return the header's entry for a stack, and append its thumbnails to the numbers."""
@@ -286,6 +314,7 @@ class _Feed:
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values.get(stack.name) if self.scored_at_once else None,
+            **({"tiles": tiles.describe(self.shapes[stack.name])} if stack.name in self._on_demand else {}),
             **self._kind(stack),
         }
 
@@ -337,9 +366,15 @@ class _Feed:
     @cached_property
     def _thumbs(self) -> dict[str, npt.NDArray[np.uint8]]:
         """The thumbnails by stack, each (layer, head, rows, columns)."""
-        side = thumbnail_side(list(self.shapes.values()))
+        if self._on_demand:
+            side = thumbnail_side(list(self.shapes.values()), LONG_BYTES, LONG_SIDES)
+        else:
+            side = thumbnail_side(list(self.shapes.values()))
         how: dict[str, Any] = {"side": side, "scale": self.scale["kind"], "limit": self.scale["limit"]}
-        return {name: thumbnails([*layers.values()], **how) for name, layers in self._weights.items()}
+        small = {name: [*map(_thumbs_of, layers.values())] for name, layers in self._on_demand.items()}
+        return {name: thumbnails([*layers], **how) for name, layers in small.items()} | {
+            name: thumbnails([*layers.values()], **how) for name, layers in self._weights.items()
+        }
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
         """Return the message for this key from a least-recently-used cache, or make it."""
@@ -355,12 +390,19 @@ class _Feed:
         return message
 
 
-def thumbnail_side(shapes: Sequence[tuple[int, int, int, int]]) -> int:
-    """Return the largest side of thumbnails of stacks (layer, head, query, key) that fit into OVERVIEW_BYTES."""
-    for side in range(LARGEST_SIDE, SMALLEST_SIDE, -1):
-        if sum(n * h * min(side, q) * min(side, k) for n, h, q, k in shapes) <= OVERVIEW_BYTES:
+def thumbnail_side(
+    shapes: Sequence[tuple[int, int, int, int]], budget: int = OVERVIEW_BYTES, sides: Sequence[int] = SIDES
+) -> int:
+    """Return the first side of thumbnails of stacks (layer, head, query, key) that fit into a budget, or the last."""
+    for side in sides:
+        if sum(n * h * min(side, q) * min(side, k) for n, h, q, k in shapes) <= budget:
             return side
-    return SMALLEST_SIDE
+    return sides[-1]
+
+
+def _thumbs_of(layer: TracedTensor) -> npt.NDArray[np.float32]:
+    """The thumbnails (head, row, column) of a layer; pooled again, they are as large as those of others."""
+    return layer.overview.thumbs if isinstance(layer, PatternOnDemand) else _pooled(layer.value, SIDE)
 
 
 def thumbnails(
