@@ -5,7 +5,7 @@ from starlette.middleware import Middleware
 
 from visformer.app.lessons.step_links import StepLinks
 from visformer.app.presentation import desk
-from visformer.app.serving import server
+from visformer.app.serving import parts, server
 from visformer.app.streamlit_private import server_options
 from visformer.errors import VisformerError
 from visformer.system import settings
@@ -19,5 +19,5 @@ app = st.App(
     server.SCRIPT,
     lifespan=server.lifespan,
     middleware=[*server.MIDDLEWARE, Middleware(StepLinks)],
-    routes=[*server.ROUTES, *desk.ROUTES],
+    routes=[*server.ROUTES, *desk.ROUTES, *parts.ROUTES],
 )

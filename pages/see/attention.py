@@ -17,8 +17,10 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.effects import EFFECTS, describe_weight
 from visformer.pictures.examples import NAMING
+from visformer.pictures.registry.setting import LONG
 from visformer.pictures.style import visible
 from visformer.trace import Trace
+from visformer.trace.overview import PatternOnDemand
 from visformer.web.selection import Selection
 
 # What the browser reported last. Only such a cell is measured: it reports that of a link, too, once that is drawn,
@@ -45,12 +47,13 @@ def explorer() -> None:
         attention_view(select)
         # Send nothing between the Trace and its picture: Streamlit waits 5 ms after each message.
         with above:  # the notice of a wait appears here
-            trace = controls.current_trace()
+            trace = controls.current_trace(LONG)
         if trace is None or trace is not run.current().ahead:
             controls.send_explorer(trace)
         if trace is None:
             return
-        attention_weights(trace)
+        offer = controls.parts_offer(trace)
+        attention_weights(trace, None if offer is None else offer.ask)
         locator.send("selected")
     selected = selection.selection(trace)
     said = _("Each word reads others, by weights that sum to 1: the stronger a colour, the more is read.")
@@ -67,12 +70,18 @@ def explorer() -> None:
 
 
 def select(value: Any) -> None:
-    trace = controls.current_trace()
+    trace = controls.current_trace(LONG)
     if trace is not None:
         if selection.take(value, trace):
             CLICKED.set(place_of(selection.chosen()))
             address.update()
         following.publish()
+
+
+def is_on_demand(trace: Trace, selected: Selection) -> bool:
+    """Whether the heads of the selected attention are computed when the browser asks for them: a long text."""
+    part, kind = selected.stack.split(".")
+    return isinstance(trace[f"{part}.{selected.layer}.{kind}.pattern"], PatternOnDemand)
 
 
 def place_of(selected: Selection) -> dict[str, Any]:
@@ -83,7 +92,13 @@ def language_token(trace: Trace, selected: Selection) -> str:
     """Say what the row of the token that begins a translation reads, where that row is seen; "" elsewhere."""
     tokens, special = trace.tokens, trace.special
     is_seen = selected.view in ("heatmap", "arcs") and not selected.hiding and selected.combine == "one"
-    if not is_seen or not selected.stack.endswith("cross_attn") or not special["tgt"][0] or selected.rows != "input":
+    if (
+        not is_seen
+        or is_on_demand(trace, selected)
+        or not selected.stack.endswith("cross_attn")
+        or not special["tgt"][0]
+        or selected.rows != "input"
+    ):
         return ""
     row = trace[f"decoder.{selected.layer}.cross_attn.pattern"].value[selected.head][0]
     most = int(row.argmax())
@@ -110,6 +125,8 @@ def question_of(trace: Trace, stack: str) -> str:
 
 def tell_effect(trace: Trace, selected: Selection) -> None:
     """Send the explorer what the weight of the locked cell does: only that of one head is measured, alone."""
+    if is_on_demand(trace, selected):
+        return
     is_plain = selected.combine == "one" and not (selected.merging or selected.renormalising)
     if selected.query is None or selected.key is None or not is_plain or not unavailable.predicts(trace):
         return

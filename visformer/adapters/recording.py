@@ -19,7 +19,7 @@ from visformer.edits import EachRow, Edit
 from visformer.edits.base import _Edit, chosen
 from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
 from visformer.model.taps import AttentionInputs
-from visformer.system import cancellation, limits, settings
+from visformer.system import cancellation, settings
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
 from visformer.trace.overview import SIDE
@@ -234,7 +234,7 @@ def budget(nbytes: int | None) -> Iterator[None]:
 
 def most_bytes() -> int:
     """The number of bytes that a Trace may take."""
-    return _GIVEN.get() or settings.TRACE_BYTES() or limits.MAX_TRACE_BYTES
+    return _GIVEN.get() or settings.trace_bytes()
 
 
 def check_budget(shapes: Mapping[str, tuple[int, ...]], *, more: int = 0) -> None:

@@ -201,8 +201,12 @@ def first_head(trace: Trace) -> tuple[str, int, int]:
 def clearest_head(trace: Trace, stack: Stack) -> tuple[int, int]:
     """Return the layer and head whose words read another word most: their largest weight on one, on average.
 
-    Special tokens and punctuation count neither as readers nor as read. Without two words it is the first head.
+    Special tokens and punctuation count neither as readers nor as read. Without two words it is the first head. Where
+    heads are computed on demand it is the most decided one, by the entropy of its rows, of those that give less than
+    half of their weight to the first token and to the row's own position; of all, if there is none.
     """
+    if any(isinstance(pattern, PatternOnDemand) for pattern in stack.layers(trace).values()):
+        return _most_decided_head(trace, stack)
     readers, read = (
         np.array([*map(is_word, trace.tokens[side], trace.special[side])], dtype=bool) for side in stack.sides
     )
@@ -217,6 +221,22 @@ def clearest_head(trace: Trace, stack: Stack) -> tuple[int, int]:
         if means.max() > most:
             best, most = (layer, int(means.argmax())), float(means.max())
     return best
+
+
+def _most_decided_head(trace: Trace, stack: Stack) -> tuple[int, int]:
+    """Return the layer and head of a long text to begin with, from what a pass has added up."""
+    rows, columns = stack.sides
+    layers = stack.layers(trace)
+    scores = head_scores(
+        [*layers.values()],
+        queries=trace.tokens[rows],
+        keys=trace.tokens[columns],
+        special=trace.special[columns],
+        cross=rows != columns,
+    )  # each (layer, head)
+    elsewhere = (scores["first"] + scores["diagonal"] < 0.5) | (not np.any(scores["first"] + scores["diagonal"] < 0.5))
+    layer, head = np.unravel_index(np.nanargmin(np.where(elsewhere, scores["entropy"], np.inf)), elsewhere.shape)
+    return [*layers][layer], int(head)
 
 
 def strongest_word(

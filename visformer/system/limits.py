@@ -63,6 +63,10 @@ MAX_CHARACTERS = limit(
     1_000, "characters", N_("Characters of a text"),
     N_("about ten sentences; a longer text is refused before any work is done"),
 )
+LONG_CHARACTERS = limit(
+    100_000, "characters", N_("Characters of a long text"),
+    N_("forty pages, on the page Attention; how many tokens of it are shown, model and memory decide"),
+)
 MAX_TOKENS = limit(
     256, "tokens", N_("Tokens of a text on a page"),
     N_("weights grow with the square; cells are 2 pixels wide; in Python the model's own limit counts"),
@@ -111,6 +115,10 @@ MAX_TRACE_BYTES = limit(
         "estimated before anything is computed; all tensors of 24 heads at 512 tokens take about 300 MB; the scores of "
         "one layer count even if nothing is recorded"
     ),
+)
+WHOLE_BYTES = limit(
+    64 * 2**20, "bytes", N_("Weights of a long text that a page keeps"),
+    N_("474 tokens with 72 heads; of a longer text, heads are computed when they are looked at"),
 )
 BATCH_BYTES = limit(
     128 * 10**6, "bytes", N_("Values of the texts in one pass"),

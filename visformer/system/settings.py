@@ -132,6 +132,13 @@ TRACE_BYTES = Variable[int | None](
     f"{limits.MAX_TRACE_BYTES}",
     _number,
 )
+
+
+def trace_bytes() -> int:
+    """Return how many bytes a Trace may take."""
+    return TRACE_BYTES() or limits.MAX_TRACE_BYTES
+
+
 FRAME_ANCESTORS = Variable[tuple[str, ...]](
     "VISFORMER_FRAME_ANCESTORS",
     N_("sites that may show the app inside a page of theirs, separated by commas; `*`: any"),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.errors import N_, BudgetError, MissingTensor, TraceError
-from visformer.system import limits, settings
+from visformer.system import settings
 from visformer.trace.names import Axis
 from visformer.trace.row_totals import Floats, Sums
 from visformer.trace.tensor import TracedTensor
@@ -180,7 +180,7 @@ class PatternOnDemand(TracedTensor):
             BudgetError: they would take too many bytes; the message says how to get parts of them.
         """
         n_heads, n_queries, n_keys = self.shape
-        nbytes, most = 4 * n_heads * n_queries * n_keys, settings.TRACE_BYTES() or limits.MAX_TRACE_BYTES
+        nbytes, most = 4 * n_heads * n_queries * n_keys, settings.trace_bytes()
         if nbytes > most:
             raise BudgetError(
                 N_(
@@ -296,6 +296,10 @@ class PatternOnDemand(TracedTensor):
         )  # (row, column)
         scores -= self.overview.log_sums[head, rows, None]
         np.exp(scores, out=out)
+
+    def without_heads(self) -> "PatternOnDemand":
+        """Return the overview alone, from which no weights can be computed."""
+        return PatternOnDemand(self.name, self.axes, self.overview)
 
     @property
     def gives(self) -> Floats:

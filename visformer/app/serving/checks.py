@@ -1,6 +1,6 @@
 """Checks of a visitor's input against the limits; errors name the limit, the input and a remedy."""
 
-from visformer.errors import N_, CheckpointError, ConfigError, NoTextError, TextError
+from visformer.errors import N_, CheckpointError, ConfigError, Message, NoTextError, TextError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
 from visformer.system.cache import CACHE
@@ -38,26 +38,54 @@ def check_download(name: str, nbytes: int) -> None:
         )
 
 
-def check_text(text: str, box: str = N_("This text")) -> None:
-    """Raise a :class:`TextError` for an empty or too long text; ``box``: the name of its input, a message id."""
-    if len(text) > limits.MAX_CHARACTERS:
+_TOO_MUCH = N_("{box}: {given:,} {what}; at most {limit:,} can be shown. Shorten the text.")
+_MORE_ELSEWHERE = N_(
+    "{box}: {given:,} {what}; at most {limit:,} can be shown here, and more on the page Attention. Shorten the text, "
+    "or keep one sentence."
+)
+
+
+def check_text(text: str, box: str = N_("This text"), *, is_long: bool = False) -> None:
+    """Raise a :class:`TextError` for an empty or too long text.
+
+    Args:
+        text: what was typed.
+        box: the name of its input, a message id.
+        is_long: whether it is for a picture that can show long texts.
+    """
+    limit = limits.LONG_CHARACTERS if is_long else limits.MAX_CHARACTERS
+    if len(text) > limit:
         raise TextError(
-            N_("{box}: {given} characters; at most {limit} can be shown. Shorten the text, or keep one sentence."),
+            N_("{box}: {given:,} characters; at most {limit:,} can be shown. Shorten the text, or keep one sentence.")
+            if is_long
+            else N_(
+                "{box}: {given:,} characters; at most {limit:,} can be shown here, and more on the page Attention."
+            ),
             box=box,
             given=len(text),
-            limit=limits.MAX_CHARACTERS,
+            limit=limit,
         )
     if not text.strip():
         raise NoTextError(N_("There is no sentence yet: type one, or choose an example."))
 
 
-def check_tokens(given: int, model_limit: int | None = None, *, box: str = N_("This text")) -> None:
-    """Raise a :class:`TextError` for too many tokens; ``box`` as in :func:`check_text`."""
-    limit = min(limits.MAX_TOKENS, model_limit or limits.MAX_TOKENS)
-    if given > limit:
+def check_tokens(
+    given: int, model_limit: int | None = None, *, box: str = N_("This text"), is_long: bool = False
+) -> None:
+    """Raise a :class:`TextError` for too many tokens; ``box`` and ``is_long`` as in :func:`check_text`."""
+    own = model_limit if model_limit is not None else given
+    if given > own:
         raise TextError(
-            N_("{box}: {given} tokens; at most {limit} can be shown. Shorten the text, or keep one sentence."),
+            N_("{box}: {given:,} tokens, and this model takes at most {limit:,}. Shorten the text."),
             box=box,
             given=given,
-            limit=limit,
+            limit=own,
+        )
+    if not is_long and given > limits.MAX_TOKENS:
+        raise TextError(
+            _MORE_ELSEWHERE,
+            what=Message(N_("tokens")),
+            box=box,
+            given=given,
+            limit=limits.MAX_TOKENS,
         )

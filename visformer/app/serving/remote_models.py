@@ -4,15 +4,21 @@ Functions and arguments must be picklable, and models are passed by name, so tha
 processes (VISFORMER_PROCESSES=0, the default), all of this runs in the server's own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from visformer.app.serving.models import discreetly
 from visformer.app.serving.workers import Workers
 from visformer.system.cache import CACHE
+from visformer.system.settings import trace_bytes
+from visformer.trace.overview import PatternOnDemand
+from visformer.web.tiles import part_of
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
@@ -149,6 +155,44 @@ def _with_model(name: str, work: "Callable[[TracedModel], _R]") -> _R:
 
 def _trace(used: "TracedModel", **how: Any) -> "Trace":
     return used.trace(**how)
+
+
+class LongTexts:
+    """Traces of long texts that were computed in this process: what their heads are computed from stays here."""
+
+    def __init__(self) -> None:
+        self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
+        self._lock = Lock()
+
+    def trace(self, used: "TracedModel", how: Mapping[str, Any]) -> "Trace":
+        """Return a Trace as it is held, or compute it; ``how``: arguments of its method, hashable."""
+        key = (used.info.name, *sorted(how.items()))
+        with self._lock:
+            trace = self._traces.pop(key, None)
+        trace = trace or used.trace(**how)
+        with self._lock:
+            self._traces[key] = trace
+            while len(self._traces) > 1 and sum(each.nbytes for each in self._traces.values()) > trace_bytes():
+                self._traces.popitem(last=False)
+        return trace
+
+
+_LONG_TEXTS = LongTexts()
+
+
+def overview(used: "TracedModel", **how: Any) -> "Trace":
+    """Return a Trace of a long text without what its heads are computed from, which :func:`part` reads here."""
+    trace = _LONG_TEXTS.trace(used, how)
+    tensors = {
+        name: tensor.without_heads() if isinstance(tensor, PatternOnDemand) else tensor
+        for name, tensor in trace.tensors.items()
+    }
+    return replace(trace, tensors=tensors)
+
+
+def part(used: "TracedModel", path: str, **how: Any) -> bytes | None:
+    """Compute a part of a head of a Trace that :func:`overview` returned; see :mod:`visformer.web.tiles`."""
+    return part_of(_LONG_TEXTS.trace(used, how), path)
 
 
 def _translate(used: "TracedModel", **how: Any) -> "Decoding":

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
@@ -25,12 +25,12 @@ from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
-from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, receive
+from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, overview, part, receive
 from visformer.app.serving.trainings import RUNS
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import N_, BudgetError, VisformerError
 from visformer.model.untrained import Untrained, is_untrained_name
-from visformer.pictures.registry.setting import PATTERNS
+from visformer.pictures.registry.setting import LONG, PATTERNS
 from visformer.system import limits, settings
 from visformer.system.cache import Cache
 from visformer.system.memory import enough_memory
@@ -64,6 +64,7 @@ class _Request:
     target: str | tuple[int, ...] | None
     record: tuple[str, ...]
     edits: "tuple[Edit, ...]" = ()
+    takes_long: bool = field(default=False, compare=False)  # whether the picture can show a long text
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,52 @@ class Workbench:
         Raises:
             VisformerError: the text exceeds a limit, or the model cannot be loaded.
         """
-        request = _Request(source, target, tuple(record), tuple(edits))
+        request = self._sized(_Request(source, target, tuple(record), tuple(edits)))
         texts = self._checked(request)
-        return self._result(request, texts, partial(self._run_trace, request, texts[1]), times=len(edits))
+        compute = partial(self._run_trace, request, texts[1])
+        return self._result(request, texts, compute, times=len(edits), is_long=request.takes_long)
+
+    def part(self, source: str, target: str | None, path: str, *, session: str = "") -> bytes | None:
+        """Return a part of a head of the Trace of a long text, see :mod:`visformer.web.tiles`; for threads of any kind.
+
+        Args:
+            source: the text.
+            target: as for :meth:`trace`.
+            path: which part.
+            session: that the computing time is charged to.
+
+        Raises:
+            VisformerError: too many wait, or it takes too long.
+        """
+        key = ("part", source, target, path)
+        known: _Measured | None = self._cached(key)
+        if known is None:
+            how = self._how(_Request(source, target, LONG), target)
+            work = partial(self._once, key, partial(_run_part, path, how, self._runner(self.load().result(), "long")))
+            known = ADMISSION.run((id(self), key), work, on_wait=lambda _: None, session=session, kind="long")
+        part: bytes | None = known.value
+        return part
+
+    def is_long(self, source: str, target: str | None) -> bool:
+        """Whether heads of this text are computed on demand in a picture that records :data:`LONG`."""
+        return self._sized(_Request(source, target, LONG)).record == LONG
+
+    def _sized(self, request: _Request) -> _Request:
+        """Record all patterns where a picture of long texts shows one whose patterns take little memory."""
+        if request.record != LONG:
+            return request
+        request = replace(request, takes_long=True)
+        whole = replace(request, record=PATTERNS)
+        texts = [request.source, *([request.target] if isinstance(request.target, str) else [])]
+        if sum(map(len, texts)) <= limits.MAX_CHARACTERS or self.holds(request.source, None, PATTERNS):
+            return whole
+        model = self.loaded(*texts, is_long=True)
+        info, (n_src, *others) = model.info, [len(model.tokenize(text)) for text in texts]
+        n_tgt = sum(others) if others else 2 * n_src  # about what a translation takes
+        cells = info.n_encoder_layers * n_src**2 + info.n_decoder_layers * (n_tgt + n_src) * n_tgt
+        if info.kind == "decoder":
+            cells = info.n_decoder_layers * (n_src + sum(others)) ** 2
+        return whole if 4 * info.n_heads * cells <= limits.WHOLE_BYTES else request
 
     def expect(self, source: str, target: str | None, record: Sequence[str]) -> "Future[Trace] | None":
         """Start computing a Trace that :meth:`trace` will be called for; does nothing until the model is loaded.
@@ -202,8 +246,8 @@ class Workbench:
         """
         if not self.is_loaded or (target is None and self._lends_target is not None):
             return None
-        request = _Request(source, target, tuple(record))
-        model = self.loaded(*(texts := self._checked(request)))
+        request = self._sized(_Request(source, target, tuple(record)))
+        model = self.loaded(*(texts := self._checked(request)), is_long=request.takes_long)
         if self._cached(request) is not None or self._kind(model, texts) == "long":
             return None
         compute = partial(self._run_trace, request, texts[1], self._runner(model))
@@ -211,10 +255,10 @@ class Workbench:
 
     def _checked(self, request: _Request) -> _Texts:
         """Check the texts that were typed; return them, the second one as it was typed or is borrowed."""
-        checks.check_text(request.source, _FIRST_BOX)
+        checks.check_text(request.source, _FIRST_BOX, is_long=request.takes_long)
         target = request.target
         if isinstance(target, str):
-            checks.check_text(target, SECOND_BOX[self.kind])
+            checks.check_text(target, SECOND_BOX[self.kind], is_long=request.takes_long)
         elif target is not None:
             checks.check_tokens(len(target))
         elif self._lends_target is not None and not self.holds(request.source, None, request.record):
@@ -227,8 +271,16 @@ class Workbench:
         known = self._known_translation(request, runner) if forced is None and not request.edits else None
         if known is not None:
             return known
+        if request.record == LONG:
+            work: Callable[[TracedModel], Trace] = partial(overview, **self._how(request, forced))
+            return runner.analyse(work) if isinstance(runner, RemoteModel) else work(runner)
+        return runner.trace(request.source, **self._how(request, forced))
+
+    def _how(self, request: _Request, forced: Any) -> dict[str, Any]:
+        """Arguments of a model's method ``trace``."""
         target, pair = (None, forced) if self.kind == "encoder" else (forced, None)
-        return runner.trace(request.source, target, pair=pair, record=request.record, edits=request.edits)
+        how = {"source": request.source, "target": target, "pair": pair, "record": request.record}
+        return {**how, "edits": request.edits}
 
     def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
         """Record more tensors of a cached translation; decoding it again would take most of the time."""
@@ -298,6 +350,7 @@ class Workbench:
         times: int = 1,
         kind: WorkKind | None = None,
         look: Callable[[], object] = lambda: None,
+        is_long: bool = False,
     ) -> _Result:
         """Return a result from the cache, or else compute and cache it. All that a page waits for is started here.
 
@@ -307,7 +360,7 @@ class Workbench:
         if result is not None:
             ADMISSION.counts.add("cached")
             return result
-        model = self.loaded(*texts)
+        model = self.loaded(*texts, is_long=is_long)
         kind = kind or self._kind(model, texts, max(1, times))
         work = partial(self._once, key, partial(compute, self._runner(model, kind)))
         with aside(), ADMISSION.notice() as on_wait:
@@ -336,7 +389,7 @@ class Workbench:
         return result
 
     @enough_memory()
-    def loaded(self, source: str | None = None, target: str | None = None) -> "TracedModel":
+    def loaded(self, source: str | None = None, target: str | None = None, *, is_long: bool = False) -> "TracedModel":
         """Wait for the model and return it, after checking the texts of both boxes, if any, against its limits.
 
         Raises:
@@ -348,10 +401,11 @@ class Workbench:
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None:
-                checks.check_tokens(len(model.tokenize(text)), room, box=box)
+                checks.check_tokens(len(model.tokenize(text)), room, box=box, is_long=is_long)
         if source is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
             tokenize: Callable[..., tuple[str, ...]] = model.tokenize
-            checks.check_tokens(len(tokenize(source, target)), room, box=N_("Both boxes together"))
+            n_tokens = len(tokenize(source, target))
+            checks.check_tokens(n_tokens, room, box=N_("Both boxes together"), is_long=is_long)
         return model
 
     @property
@@ -365,6 +419,12 @@ class Workbench:
         if self._model is not None and self.is_loaded and self._model.exception() is None:
             return self._model.result().info.blocks
         return self._shipped
+
+
+def _run_part(path: str, how: Mapping[str, Any], runner: _Runner) -> _Measured:
+    work: Callable[[TracedModel], bytes | None] = partial(part, path=path, **how)
+    value = runner.analyse(work) if isinstance(runner, RemoteModel) else work(runner)
+    return _Measured(value, len(value or b""))
 
 
 def _run_decoding(source: str, settings: Mapping[str, Any], runner: _Runner) -> "Decoding":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from visformer.pictures.sides import Sides
     from visformer.trace import Trace
     from visformer.web.panels import Click
+    from visformer.web.tiles import Ask
 
 CANVAS = "attention"
 """The key of the explorer."""
@@ -176,7 +177,7 @@ def attention_picture(trace: "Trace | None", *, ahead: bool = False, **style: An
     Args:
         trace: what to draw; None: clear the explorer or, ahead of the page, leave it as it is.
         ahead: whether this is sent before the page that the explorer is on.
-        style: "start", "file" and "notes" of :func:`visformer.web.payload.pack`.
+        style: "start", "file", "notes" and "parts" of :func:`visformer.web.payload.pack`.
     """
     name = f"{CANVAS}_ahead" if ahead else f"{CANVAS}_picture"
     if trace is None:
@@ -188,8 +189,10 @@ def attention_picture(trace: "Trace | None", *, ahead: bool = False, **style: An
     time.sleep(_PAUSE)
 
 
-def attention_weights(trace: "Trace") -> None:
+def attention_weights(trace: "Trace", ask: "Ask | None") -> None:
     """Send exact weights that did not fit into the picture's message.
+
+    ``ask`` computes parts of heads of a long text, where the browser could not fetch them.
 
     For a sentence so long that not all are sent, the browser requests those of the head in focus, which reruns the
     fragment that calls this.
@@ -197,7 +200,7 @@ def attention_weights(trace: "Trace") -> None:
     from visformer.web.chunks import wanted_from
     from visformer.web.payload import pack_rest
 
-    rest = pack_rest(trace, wanted=wanted_from(_sent(f"picture_{CANVAS}")), to=CANVAS)
+    rest = pack_rest(trace, wanted=wanted_from(_sent(f"picture_{CANVAS}")), ask=ask, to=CANVAS)
     if rest is not None:
         _FEED(data=rest, key=f"{CANVAS}_weights")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,19 +15,21 @@ from visformer.app.serving import workbench
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing
 from visformer.app.serving.models import MODEL, label, named, offered
+from visformer.app.serving.parts import Offer
 from visformer.app.serving.workbench import Workbench, workbench_of
 from visformer.app.session import address, boxes, measured, presentation_steps, run, selection
 from visformer.app.session.page import LESSON, current_page
 from visformer.app.session.run import TraceRequest
 from visformer.app.session.slots import Slot
 from visformer.app.session.url_state import EXPLORER
+from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import downloads, formula_box, url_widgets
 from visformer.app.widgets.component import attention_picture, panels
 from visformer.errors import BusyError, NoTextError, ShortageError, VisformerError
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.options import Choice
 from visformer.pictures.registry.picture import Picture, View, is_figure
-from visformer.pictures.registry.setting import PATTERNS, Setting, Source
+from visformer.pictures.registry.setting import LONG, PATTERNS, Setting, Source
 from visformer.system.memory import enough_memory
 from visformer.trace.stacks import STACKS
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:  # numpy
     OnClick = Callable[[Click], None] | None
 
 _N = TypeVar("_N", bound=str)
+_OFFER: Slot[tuple[object, Offer | None]] = Slot("parts", (None, None))  # for which text
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # what the last page recorded
 _TOOLS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 """Plotly's buttons that Export, touch and mouse make redundant: on a phone they would cover the legend."""
@@ -101,7 +105,25 @@ def send_explorer(trace: "Trace | None", *, ahead: bool = False) -> None:
         attention_picture(None, ahead=ahead)
         return
     start = {**selection.start(trace).start(), "opened": address.OPENED.get()}
-    attention_picture(trace, start=start, file=downloads.file_name(""), notes=measured.notes(), ahead=ahead)
+    offer = parts_offer(trace)
+    parts = offer.address if offer is not None else ""
+    notes = measured.notes()
+    attention_picture(trace, start=start, file=downloads.file_name(""), notes=notes, parts=parts, ahead=ahead)
+
+
+def parts_offer(trace: "Trace") -> Offer | None:
+    """Return what the browser may fetch of the heads of a long text; None: it has all that it needs."""
+    from visformer.trace.overview import PatternOnDemand
+
+    if not any(isinstance(tensor, PatternOnDemand) for tensor in trace.tensors.values()):
+        return None
+    text = (boxes.model(), boxes.source(), boxes.target())
+    known, offer = _OFFER.get()
+    if offer is None or known != text:
+        ask = partial(bench().part, boxes.source(), boxes.target(), session=own_session())
+        offer = Offer(ask)
+        _OFFER.set((text, offer))
+    return offer
 
 
 def current_trace(record: Sequence[str] = PATTERNS) -> "Trace | None":
@@ -138,7 +160,7 @@ def _trace_for(request: TraceRequest, ahead: "Trace | None") -> "Trace":
     must_load = not used_bench.is_loaded and not used_bench.holds(request.source, request.target, request.record)
     with st.spinner(_("Loading the model …")) if must_load else nullcontext():
         _RECORDED.set(request.record)
-        if ahead is not None and request.record == PATTERNS:
+        if ahead is not None and request.record in (PATTERNS, LONG):
             return ahead
         return used_bench.trace(request.source, request.target, record=_recordable(used_bench, request))
 
@@ -148,7 +170,7 @@ def _recordable(used_bench: Workbench, request: TraceRequest) -> tuple[str, ...]
 
     Every model has patterns, and the example is there before the model: the first picture need not wait for it.
     """
-    if request.record == PATTERNS or used_bench.holds(request.source, request.target, request.record):
+    if request.record in (PATTERNS, LONG) or used_bench.holds(request.source, request.target, request.record):
         return request.record
     return tuple(used_bench.loaded().available(request.record))
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # numpy, pandas
     from visformer.trace import Trace
 
 PATTERNS = ("*.pattern",)
+
+LONG = ("overview",)
+"""What is recorded for a picture that can show a long text; of an ordinary one it is :data:`PATTERNS`."""
 """The tensors that the attention page records, and that the shipped Trace holds."""
 
 
