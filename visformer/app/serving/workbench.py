@@ -274,7 +274,7 @@ class Workbench:
         if request.record == LONG:
             work: Callable[[TracedModel], Trace] = partial(overview, **self._how(request, forced))
             return runner.analyse(work) if isinstance(runner, RemoteModel) else work(runner)
-        return runner.trace(request.source, **self._how(request, forced))
+        return runner.trace(**self._how(request, forced))
 
     def _how(self, request: _Request, forced: Any) -> dict[str, Any]:
         """Arguments of a model's method ``trace``."""

@@ -228,7 +228,7 @@ def _model(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    checks.check_text(text)
+    checks.check_text(text, is_long=True)
     try:
         text.encode()
     except UnicodeEncodeError:  # imported only now: tokenizers take long to import
