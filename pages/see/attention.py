@@ -7,7 +7,7 @@ import streamlit as st
 
 from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.presentation import following
-from visformer.app.session import address, boxes, run, selection
+from visformer.app.session import address, boxes, run, selection, slots
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import LESSON, page_named
 from visformer.app.session.slots import Slot
@@ -17,8 +17,9 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.effects import EFFECTS, describe_weight
 from visformer.pictures.examples import NAMING
-from visformer.pictures.registry.setting import LONG
+from visformer.pictures.registry.setting import LONG, PATTERNS
 from visformer.pictures.style import visible
+from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.overview import PatternOnDemand
 from visformer.web.selection import Selection
@@ -26,6 +27,10 @@ from visformer.web.selection import Selection
 # What the browser reported last. Only such a cell is measured: it reports that of a link, too, once that is drawn,
 # so that the first picture does not wait for the model.
 CLICKED: Slot[dict[str, Any] | None] = Slot("clicked_cell", None, resets=True)
+
+TYPED: Slot[str | None] = Slot("long_text", "")
+UPLOADED = "long_text_file"
+SECONDS_A_WEIGHT = 7e-9  # on two cores, see docs/benchmarks.md
 
 CLEARLY = 0.5  # of a row's weight, in the mean over all rows
 # The name of a score to the question that a head with a high one answers.
@@ -47,7 +52,7 @@ def explorer() -> None:
         attention_view(select)
         # Send nothing between the Trace and its picture: Streamlit waits 5 ms after each message.
         with above:  # the notice of a wait appears here
-            trace = controls.current_trace(LONG)
+            trace = controls.current_trace(record())
         if trace is None or trace is not run.current().ahead:
             controls.send_explorer(trace)
         if trace is None:
@@ -69,8 +74,60 @@ def explorer() -> None:
             tell_effect(trace, selected)
 
 
+def record() -> tuple[str, ...]:
+    """Return what is recorded: of a long text as much as a thousand heads leave room for, but not for a whole room."""
+    return PATTERNS if following.shared() else LONG
+
+
+def long_text() -> None:
+    """Draw the button that opens a box for a text longer than a sentence, which may come from a file."""
+    if following.shared() or LESSON.get().is_open:
+        return
+    if st.button(_("Read a long text"), type="tertiary", icon=":material/article:", key="long_text_open"):
+        st.dialog(_("A long text"), width="large")(text_box)()
+
+
+def text_box() -> None:
+    """Draw the box, and say what it will take to read what is in it."""
+    key = f"{UPLOADED}_{slots.version(UPLOADED)}"
+    st.file_uploader(_("A file"), ["txt", "md"], max_upload_size=1, key=key, on_change=take_file, args=(key,))
+    text = st.text_area(_("Or type or paste it"), key=TYPED.key, height="content", max_chars=limits.LONG_CHARACTERS)
+    is_empty = not (text or "").strip()
+    st.caption(_("The picture then zooms like a map, from sentences to words.") if is_empty else estimated(str(text)))
+    if st.button(_("Read it"), type="primary", disabled=is_empty, on_click=read_it):
+        st.rerun()
+
+
+def read_it() -> None:
+    """Take the text from the box in place of the sentence."""
+    boxes.enter_example(TYPED.get() or "")
+
+
+def take_file(key: str) -> None:
+    """Take the text of an uploaded file."""
+    uploaded: Any = Slot(key, None).get()
+    if uploaded is not None:
+        TYPED.set(uploaded.getvalue().decode(errors="replace")[: limits.LONG_CHARACTERS])
+    slots.renew(UPLOADED)
+
+
+def estimated(text: str) -> str:
+    """Say how many tokens and weights a text has, and about how long they will take."""
+    try:
+        model = controls.bench().loaded()
+    except VisformerError as problem:
+        return plain(problem.localized(_))
+    info, n = model.info, len(model.tokenize(text))
+    if info.max_tokens is not None and n > info.max_tokens:
+        said = _("{given:,} tokens: this model takes at most {limit:,}. Shorten the text, or choose another model.")
+        return said.format(given=n, limit=info.max_tokens)
+    heads = info.n_heads * (info.n_encoder_layers or info.n_decoder_layers)
+    said = _("{n:,} tokens, {heads:,} heads: about {seconds:,.0f} s.")
+    return said.format(n=n, heads=heads, seconds=max(1.0, heads * n**2 * SECONDS_A_WEIGHT))
+
+
 def select(value: Any) -> None:
-    trace = controls.current_trace(LONG)
+    trace = controls.current_trace(record())
     if trace is not None:
         if selection.take(value, trace):
             CLICKED.set(place_of(selection.chosen()))
@@ -137,3 +194,4 @@ def tell_effect(trace: Trace, selected: Selection) -> None:
 
 
 explorer()
+long_text()

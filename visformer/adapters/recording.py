@@ -20,6 +20,7 @@ from visformer.edits.base import _Edit, chosen
 from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
 from visformer.model.taps import AttentionInputs
 from visformer.system import cancellation, settings
+from visformer.system.progress import report
 from visformer.trace import TracedTensor
 from visformer.trace.names import Axis, axes_of
 from visformer.trace.overview import SIDE
@@ -342,6 +343,7 @@ class Recorder:
                 demand, of a single sentence; None: patterns are recorded whole.
         """
         self._wanted = wanted
+        self._attended, self._expected = 0, sum(name.endswith(".pattern") for name in wanted or ())
         self._shared = None if show is None else Shared(lambda side: show(sides[0][side]))
         self.edits = edits
         self._sides, self._growing, self._axes = sides, growing, axes
@@ -375,6 +377,8 @@ class Recorder:
             if (heads := edit.head) is not None:  # type: ignore[attr-defined]
                 chosen(name, heads, inputs.query.shape[1])
         self.visited |= {*cells, sink}
+        self._attended += 1
+        report(self._attended, self._expected)
         found, mass, pattern = attend_by_rows(name, self._axes(name) or (), inputs, edits, self._shared)
         (tensors,) = self.rows
         if mass is not None and self.records(sink):

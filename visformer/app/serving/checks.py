@@ -1,6 +1,6 @@
 """Checks of a visitor's input against the limits; errors name the limit, the input and a remedy."""
 
-from visformer.errors import N_, CheckpointError, ConfigError, Message, NoTextError, TextError
+from visformer.errors import N_, CheckpointError, ConfigError, NoTextError, TextError
 from visformer.model.untrained import Untrained
 from visformer.system import limits
 from visformer.system.cache import CACHE
@@ -38,9 +38,14 @@ def check_download(name: str, nbytes: int) -> None:
         )
 
 
-_TOO_MUCH = N_("{box}: {given:,} {what}; at most {limit:,} can be shown. Shorten the text.")
-_MORE_ELSEWHERE = N_(
-    "{box}: {given:,} {what}; at most {limit:,} can be shown here, and more on the page Attention. Shorten the text, "
+_CHARACTERS = N_("{box}: {given:,} characters; at most {limit:,} can be shown. Shorten the text.")
+_CHARACTERS_HERE = N_(
+    "{box}: {given:,} characters; at most {limit:,} can be shown here, and more on the page Attention. Shorten the "
+    "text, or keep one sentence."
+)
+_TOKENS = N_("{box}: {given:,} tokens, and this model takes at most {limit:,}. Shorten the text.")
+_TOKENS_HERE = N_(
+    "{box}: {given:,} tokens; at most {limit:,} can be shown here, and more on the page Attention. Shorten the text, "
     "or keep one sentence."
 )
 
@@ -55,16 +60,8 @@ def check_text(text: str, box: str = N_("This text"), *, is_long: bool = False) 
     """
     limit = limits.LONG_CHARACTERS if is_long else limits.MAX_CHARACTERS
     if len(text) > limit:
-        raise TextError(
-            N_("{box}: {given:,} characters; at most {limit:,} can be shown. Shorten the text, or keep one sentence.")
-            if is_long
-            else N_(
-                "{box}: {given:,} characters; at most {limit:,} can be shown here, and more on the page Attention."
-            ),
-            box=box,
-            given=len(text),
-            limit=limit,
-        )
+        said = _CHARACTERS if is_long else _CHARACTERS_HERE
+        raise TextError(said, box=box, given=len(text), limit=int(limit))
     if not text.strip():
         raise NoTextError(N_("There is no sentence yet: type one, or choose an example."))
 
@@ -73,19 +70,7 @@ def check_tokens(
     given: int, model_limit: int | None = None, *, box: str = N_("This text"), is_long: bool = False
 ) -> None:
     """Raise a :class:`TextError` for too many tokens; ``box`` and ``is_long`` as in :func:`check_text`."""
-    own = model_limit if model_limit is not None else given
-    if given > own:
-        raise TextError(
-            N_("{box}: {given:,} tokens, and this model takes at most {limit:,}. Shorten the text."),
-            box=box,
-            given=given,
-            limit=own,
-        )
+    if model_limit is not None and given > model_limit:
+        raise TextError(_TOKENS, box=box, given=given, limit=model_limit)
     if not is_long and given > limits.MAX_TOKENS:
-        raise TextError(
-            _MORE_ELSEWHERE,
-            what=Message(N_("tokens")),
-            box=box,
-            given=given,
-            limit=limits.MAX_TOKENS,
-        )
+        raise TextError(_TOKENS_HERE, box=box, given=given, limit=int(limits.MAX_TOKENS))

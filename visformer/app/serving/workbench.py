@@ -178,6 +178,7 @@ class Workbench:
         *,
         record: Sequence[str] = PATTERNS,
         edits: "Sequence[Edit]" = (),
+        on_progress: Callable[[float], object] = lambda _: None,
     ) -> "Trace":
         """Return the Trace of a sentence and its translation, or of a sentence and the target passed.
 
@@ -187,14 +188,24 @@ class Workbench:
                 made under the edits, or for an untrained model the one that it borrows.
             record: globs over the names of the tensors to record.
             edits: changes to the model for this Trace alone.
+            on_progress: called repeatedly with the share of a long text's attention that is done; may raise, to leave.
 
         Raises:
             VisformerError: the text exceeds a limit, or the model cannot be loaded.
         """
         request = self._sized(_Request(source, target, tuple(record), tuple(edits)))
         texts = self._checked(request)
-        compute = partial(self._run_trace, request, texts[1])
-        return self._result(request, texts, compute, times=len(edits), is_long=request.takes_long)
+        compute, progress = partial(self._run_trace, request, texts[1]), Progress()
+
+        def look() -> None:
+            on_progress(progress.share)
+
+        def report_it(runner: "_Runner") -> "Trace":
+            with reporting_to(progress):
+                return compute(runner)
+
+        how: dict[str, Any] = {"times": len(edits), "is_long": request.takes_long, "look": look}
+        return self._result(request, texts, report_it, **how)
 
     def part(self, source: str, target: str | None, path: str, *, session: str = "") -> bytes | None:
         """Return a part of a head of the Trace of a long text, see :mod:`visformer.web.tiles`; for threads of any kind.

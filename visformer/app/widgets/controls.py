@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # numpy
 
 _N = TypeVar("_N", bound=str)
 _OFFER: Slot[tuple[object, Offer | None]] = Slot("parts", (None, None))  # for which text
+_READ = Slot("text_read", EXAMPLES[0])  # the last long text that was shown, or the first example
 _RECORDED: Slot[tuple[str, ...] | None] = Slot("asked_for", None)  # what the last page recorded
 _TOOLS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
 """Plotly's buttons that Export, touch and mouse make redundant: on a phone they would cover the legend."""
@@ -162,7 +163,31 @@ def _trace_for(request: TraceRequest, ahead: "Trace | None") -> "Trace":
         _RECORDED.set(request.record)
         if ahead is not None and request.record in (PATTERNS, LONG):
             return ahead
-        return used_bench.trace(request.source, request.target, record=_recordable(used_bench, request))
+        record = _recordable(used_bench, request)
+        if record != LONG or not used_bench.is_long(request.source, request.target):
+            return used_bench.trace(request.source, request.target, record=record)
+        with _reading() as on_progress:
+            trace = used_bench.trace(request.source, request.target, record=record, on_progress=on_progress)
+        _READ.set(request.source)
+        return trace
+
+
+@contextmanager
+def _reading() -> Iterator[Callable[[float], object]]:
+    """Show how far the attention of a long text is, with a button that goes back to the text read before."""
+    _, place = boxes.gettext(), st.empty()
+    bar: Any = None
+
+    def show(share: float) -> None:
+        nonlocal bar
+        if bar is None:
+            with place.container(horizontal=True, vertical_alignment="center"):
+                bar = st.progress(0.0, _("Reading a long text …"))
+                st.button(_("Cancel"), key="cancel_reading", on_click=boxes.enter_example, args=(_READ.get(),))
+        bar.progress(share, _("Reading a long text …"))  # raises once the visitor has done something else
+
+    yield show
+    place.empty()
 
 
 def _recordable(used_bench: Workbench, request: TraceRequest) -> tuple[str, ...]:
