@@ -164,10 +164,10 @@ TOPICS = (
                     ("2019", N_("GPT-2: 12 layers in its smallest size"), N_("decoder only")),
                     ("2019", "XLNet", "–"),
                     ("2020", N_("ViT: patches of a picture as words"), N_("encoder only")),
-                    ("2020", N_("Conformer: speech"), N_("encoder only")),
+                    ("2020", N_("wav2vec 2.0: speech"), N_("encoder only")),
                     (
                         "2023",
-                        N_("Prince, Understanding Deep Learning, chapter 12: a figure of the slides"),
+                        N_("Prince, Understanding Deep Learning: figure 12.7 is on the slides"),
                         N_("a book"),
                     ),
                 ),
@@ -202,6 +202,7 @@ TOPICS = (
                 "nn.Embedding(1000, 512)",
                 "(2, 4) → (2, 4, 512)",
             ),
+            ClassNames("Variable(torch.LongTensor([[100, 2, 421, 508], …]))", "–", "torch.tensor", "(2, 4)"),
             ClassNames(
                 "word_embedding_forward: W[x]", "vf.model.Embedding", "F.embedding", "(N, T), (V, D) → (N, T, D)"
             ),
