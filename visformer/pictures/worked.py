@@ -61,6 +61,7 @@ class Worked:
         tokens: the tokens of each sample, for axes "token", "query" and "key".
         instead: if the shapes do not fit, the name of the most similar example whose shapes do.
         curves: the results that are drawn as curves.
+        terms: what else the notes call it, for the search, as they write it.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Worked:
     tokens: tuple[tuple[str, ...], ...] = ()
     instead: str = ""
     curves: Curves | None = None
+    terms: str = ""
 
     def place(self, name: str, at: Mapping[str, int]) -> tuple[int | slice, ...]:
         """Return the index that reduces an input or result to two axes: ``at`` on each axis in :data:`SLICED`."""
