@@ -251,8 +251,8 @@ TOPICS = (
         live=(
             LivePage(
                 page="positions",
-                label=N_("Positions times frequencies, then sine and cosine"),
-                choices={"positions_view": "rotation", "positions_d": "4"},
+                label=N_("The waves, from the fastest to the slowest"),
+                choices={"positions_view": "waves"},
             ),
             LivePage(
                 page="positions",
