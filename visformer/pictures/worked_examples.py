@@ -271,6 +271,7 @@ _E = matrix(
 )
 _E_ZH = matrix([0.3, 0.1, 0.2, 0.5], [0.6, 0.3, 0.4, 0.7], [0.8, 0.5, 0.6, 0.9])
 _P = np.array([[0.1 * (row + column) for column in range(1, 5)] for row in range(5)])
+_MADE_UP = N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
 _EN, _ZH = ("I", "went", "to", "Northeastern", "University"), ("我", "去", "东北大学")
 _BASE: dict[str, Floats] = {N_("d"): matrix([4]), N_("base"): matrix([10_000])}
 
@@ -465,9 +466,7 @@ POSITIONS = (
                 [0.8, 0.8, 0.8, 1.3],
             )
         },
-        remarks={
-            "E + P": N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
-        },
+        remarks={"E + P": _MADE_UP},
         rows={"E": _EN, "P": _EN, "E + P": _EN},
     ),
     Worked(
@@ -479,6 +478,7 @@ POSITIONS = (
         inputs={"E": _E_ZH, "P": _P[:3]},
         compute=_sum,
         printed={"E + P": matrix([0.4, 0.3, 0.5, 0.9], [0.8, 0.6, 0.8, 1.2], [1.1, 0.9, 1.1, 1.5])},
+        remarks={"E + P": _MADE_UP},
         rows={"E": _ZH, "P": _ZH, "E + P": _ZH},
     ),
 )
