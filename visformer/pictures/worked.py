@@ -218,9 +218,13 @@ def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
     return marks
 
 
+def decimals(value: float) -> int:
+    """Return how many decimals of a printed number are not zeros at its end, at most five."""
+    return len(f"{value:.5f}".rstrip("0").partition(".")[2])
+
+
 def _last_digit(value: float) -> float:
-    """Return the unit of the last printed digit: the second to fourth decimal, or the third digit of a large number."""
+    """Return the unit of the last printed digit: the second to fifth decimal, or the third digit of a large number."""
     if abs(value) >= 1e4:
         return 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    digits = len(f"{value:.4f}".rstrip("0").partition(".")[2])
-    return 10.0 ** -max(digits, 2)
+    return 10.0 ** -max(decimals(value), 2)
