@@ -27,7 +27,7 @@ CHOSEN: Slot[str] = Slot("lab_example", "")
 TOPIC: Slot[str | None] = Slot("lab_topic", None)
 SEARCH = "lab_search"
 MEASURED: Slot[list[cost.Cost] | None] = Slot("lab_measured", None)
-FOUND = 8  # results of a search that are shown
+FOUND, SHOWN = 8, 60  # results of a search that are shown, and characters of what each says
 NARROWEST, DIGIT, ROW = 48, 8, 26  # pixels: five tables fit beside each other in two rows
 
 _ = boxes.gettext()
@@ -96,12 +96,12 @@ def search(place: Any) -> None:
         st.text(
             _("Nothing on this page has “{words}”: try another word, or a topic above.").format(words=words.strip())
         )
-    hits = st.container(gap="xxsmall")
+    hits = st.container(gap="xxsmall", key="lab_found")
     for place in found[:FOUND]:
-        title, name = f"{_(place.topic.title)} › {_(place.example.title)}", place.example.name
-        hits.button(
-            plain(title), key=f"lab_found_{name}", on_click=go, args=(name,), type="tertiary", help=plain(place.text)
-        )
+        title = plain(" › ".join(_(each) for each in (place.topic.title, place.part) if each))
+        said = plain(place.text if len(place.text) <= SHOWN else f"{place.text[:SHOWN]}…")
+        label, name = f"{title} :gray[{said}]" if said else title, place.example.name
+        hits.button(label, key=f"lab_found_{name}", on_click=go, args=(name,), type="tertiary")
 
 
 def go(name: str) -> None:
@@ -157,15 +157,16 @@ def draw_cost() -> None:
 def draw_words(topic: Topic) -> None:
     """Draw what a topic has in words: classes, misprints and comparisons."""
     if topic.claims:
-        st.subheader(_("Misprints"), anchor=False)
+        st.subheader(_(course.MISPRINTS), anchor=False)
         formula_box.draw_claims(topic.claims)
     for table in topic.tables:
         st.subheader(_(table.title), anchor=False)
         draw_table(table.columns, table.rows)
     if topic.classes:
-        st.subheader(_("What it is called"), anchor=False)
+        st.subheader(_(course.NAMES), anchor=False)
         rows = tuple((each.notes, each.ours, each.torch, each.shapes) for each in topic.classes)
-        draw_table((N_("in the notes"), N_("here"), N_("in torch"), N_("shapes")), rows)
+        with st.container(key="lab_names"):
+            draw_table((N_("in the notes"), N_("here"), N_("in torch"), N_("shapes")), rows)
 
 
 def draw_table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> None:
@@ -264,7 +265,7 @@ else:
         curves = lab.curves(example, inputs, results, theme=formula_box.theme(), gettext=_)
         controls.draw(curves, key=f"lab_{name}_curves")
     if shown:
-        controls.draw([shown] if example.tokens else shown, key=f"lab_{name}")
+        controls.draw(lab.in_rows(shown), key=f"lab_{name}")
     if view.changed:
         st.text(_("These inputs have been changed: the printed values belong to the original ones."))
     remarks = {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from visformer import formulas
 from visformer.pictures.claims import CLAIMS, claims_of
 
 
@@ -59,6 +60,12 @@ def test_clones_begin_with_the_same_numbers():
     """As the notes' clones() makes them."""
     first, *others = [copy.deepcopy(layer) for layer in [torch.nn.Linear(4, 4)] * 4]
     assert all(torch.equal(first.weight, other.weight) for other in others)
+
+
+def test_what_the_notes_encoder_returns_has_the_mean_1():
+    """It ends with their LayerNorm, whose b2 starts as ones."""
+    x = np.random.default_rng(0).normal(size=(8, 512))
+    assert np.allclose(formulas.layer_norm_sample_std(x, bias=1.0).mean(axis=-1), 1)
 
 
 def test_torch_multiplies_no_weights_with_whole_numbers():

@@ -218,8 +218,8 @@ CLAIMS = (
     Claim(
         "",
         "words",
-        N_("“apple” → [0.12, −0.38, …, 0.02], and later [0.2, −0.5, 0.9, …]"),
-        N_("both are made up: a word has one row, whatever the sentence"),
+        N_("“apple” → [0.12, −0.38, …, 0.02], later [0.2, −0.5, 0.9, …]; position 0 → [0.1, −0.4, 0.8, …]"),
+        N_("all are made up: a word has one row, whatever the sentence, and so has a learned position"),
         N_("Such vectors are learned, and mean nothing outside their model."),
     ),
     Claim(
@@ -300,6 +300,30 @@ CLAIMS = (
             "The sum adds to the gradient, which may grow all the more. The experiment “Why a residual sum” has both, "
             "and LayerNorm, which holds it back."
         ),
+    ),
+    Claim(
+        "",
+        "encoder",
+        "x = self.sublayer1(x, lambda x: self.self_attention(x, x, x))",
+        "self.self_attention(x, x, x, source_mask)",
+        N_("Without a mask the encoder reads the padding behind shorter sentences of a batch, too."),
+    ),
+    Claim(
+        "",
+        "encoder",
+        "encoder_result → torch.Size([2, 4, 512]) [[[1.5276, 1.4957, 0.6199, …]]]",
+        N_("the shape; the numbers are others in each run"),
+        N_(
+            "They come from torch.randn and random weights without a seed. Only this is the same in all runs: each "
+            "word's numbers have the mean 1, not 0, because b2 starts as ones."
+        ),
+    ),
+    Claim(
+        "",
+        "training",
+        N_("nn.Dropout makes fine-tuning easier"),
+        N_("it keeps the network from fitting its training data too closely"),
+        N_("It works in all training, and model.eval() turns it off. The notes' tests do not call it: they drop, too."),
     ),
     Claim(
         "",

@@ -3,6 +3,7 @@
 The notes are five texts about "Attention Is All You Need". Their numbers and names stand here, their sentences do not.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -102,7 +103,8 @@ TOPICS = (
         ),
         terms=(
             "RNN CNN LSTM GRU 门控机制 循环神经网络 卷积神经网络 研究动机 背景 历史 影响 优势 优点 缺点 "
-            "并行计算 长距离依赖 可解释 通用性 预训练 SOTA 复杂度 局部信息 上下文理解"
+            "并行计算 长距离依赖 可解释 通用性 预训练 SOTA 复杂度 局部信息 上下文理解 整体架构 原论文 "
+            "Attention Is All You Need 机器翻译 自然语言处理 NLP 计算机视觉 CV 语音识别 语音 token 图像 patch 前后文"
         ),
         examples=worked.WHY,
         live=(LivePage(page="", label=N_("The whole model, played word by word"), choices={"text": _BEIJING}),),
@@ -164,10 +166,10 @@ TOPICS = (
                     ("2019", N_("GPT-2: 12 layers in its smallest size"), N_("decoder only")),
                     ("2019", "XLNet", "–"),
                     ("2020", N_("ViT: patches of a picture as words"), N_("encoder only")),
-                    ("2020", N_("Conformer: speech"), N_("encoder only")),
+                    ("2020", N_("wav2vec 2.0: speech"), N_("encoder only")),
                     (
                         "2023",
-                        N_("Prince, Understanding Deep Learning, chapter 12: a figure of the slides"),
+                        N_("Prince, Understanding Deep Learning: figure 12.7 is on the slides"),
                         N_("a book"),
                     ),
                 ),
@@ -183,8 +185,9 @@ TOPICS = (
             "each other; the same word has the same row wherever it stands."
         ),
         terms=(
-            "词嵌入层 词向量 嵌入 查表 lookup 词表 Embedding word embedding 量纲 one-hot 语义 上下文 离散标号 "
-            "连续表示 cache 反向传播"
+            "词嵌入层 源文本嵌入层 目标文本嵌入层 词嵌入矩阵 输入嵌入 词向量 嵌入 查表 lookup 词表 Embedding "
+            "word embedding 量纲 one-hot 语义 上下文 离散标号 连续表示 像在哪里 学出上下文意义 captions np.zeros "
+            "高级索引 cache 反向传播 可训练"
         ),
         examples=worked.WORDS,
         live=(
@@ -202,6 +205,7 @@ TOPICS = (
                 "nn.Embedding(1000, 512)",
                 "(2, 4) → (2, 4, 512)",
             ),
+            ClassNames("Variable(torch.LongTensor([[100, 2, 421, 508], …]))", "–", "torch.tensor", "(2, 4)"),
             ClassNames(
                 "word_embedding_forward: W[x]", "vf.model.Embedding", "F.embedding", "(N, T), (V, D) → (N, T, D)"
             ),
@@ -240,15 +244,15 @@ TOPICS = (
             "ones tell the beginning from the end, and no two positions get the same numbers."
         ),
         terms=(
-            "位置编码器 位置编码 三角函数 正弦 余弦 sin cos PE div_term max_len 频率 唯一性 周期 "
-            "register_buffer 可学习的位置嵌入 ViT 广播机制 外积 逐元素 顺序 my_matmulres arange unsqueeze seq_len"
+            "位置编码器 位置编码 三角函数 正弦 余弦 sin cos PE 矩阵 max_len 5000 频率递减 高频 低频 周期 "
+            "register_buffer 可学习的位置嵌入 ViT 顺序 seq_len 低资源"
         ),
         examples=worked.POSITIONS,
         live=(
             LivePage(
                 page="positions",
-                label=N_("Positions times frequencies, then sine and cosine"),
-                choices={"positions_view": "rotation", "positions_d": "4"},
+                label=N_("The waves, from the fastest to the slowest"),
+                choices={"positions_view": "waves"},
             ),
             LivePage(
                 page="positions",
@@ -327,8 +331,8 @@ TOPICS = (
         ),
         terms=(
             "注意力机制 自注意力机制 点积自注意力 缩放点积注意力 Scaled Dot-Product Attention 查询 键 "
-            "值 Query Key Value 相似度 相关性 注意力得分 注意力权重 加权求和 归一化 对齐函数 "
-            "alignment 梯度消失 缩放因子 QK^T Q=K=V 北京 上海 单位矩阵 偏置 共享模型参数 两两交互 反向传播 其他词"
+            "值 Query Key Value 键向量 值向量 特征向量 相似度 注意力得分 注意力权重 加权求和 归一化 "
+            "QK^T Q=K=V 偏置 共享模型参数 两两交互 跨向量交互 反向传播 其他词"
         ),
         examples=worked.ATTENTION,
         live=(
@@ -380,7 +384,7 @@ TOPICS = (
             "the whole translation at once, and the causal mask, a lower triangle, hides what comes after. A padding "
             "mask hides the filler behind shorter sentences of a batch; here True always means “may attend”."
         ),
-        terms=("掩码张量 掩码 mask masked_fill 上三角 下三角 自回归 因果 causal 时间步 填充 padding 未来信息 负无穷"),
+        terms="掩码张量 掩码 mask masked_fill 上三角 下三角 自回归 因果 causal 时间步 填充 padding 未来信息 负无穷",
         examples=worked.MASKS,
         live=(
             LivePage(
@@ -412,8 +416,8 @@ TOPICS = (
             "into one vector for each word."
         ),
         terms=(
-            "多头注意力机制 多头自注意力机制 Multi-Head Attention 切分 拼接 Concat view transpose "
-            "contiguous 转置 4个线性层 线性变换 head_num W^O linearList 泛化能力 整合"
+            "多头注意力机制 多头自注意力机制 多头注意力层 Multi-Head Attention 4个线性层 线性变换 W^O "
+            "linearList ModuleList in_features=512 泛化能力 计算效率"
         ),
         examples=worked.HEADS,
         live=(
@@ -472,7 +476,10 @@ TOPICS = (
             "between them, the same for every position. The inner layer is wider, so that each of its d_ff units can "
             "respond to one feature and write something back."
         ),
-        terms="前馈全连接层 前馈神经网络 前馈网络 FFN MLP ReLU 激活函数 d_ff 非线性 感知机 特征增强 维度变换",
+        terms=(
+            "前馈全连接层 前馈神经网络 前馈网络 FFN MLP ReLU 激活函数 d_ff 非线性 感知机 特征增强 提取特征 维度变换 "
+            "拟合能力 逐个向量"
+        ),
         examples=worked.FEED_FORWARD,
         live=(
             LivePage(
@@ -501,9 +508,9 @@ TOPICS = (
             "variance 1, whatever the other words and sentences are, so that training is steady and converges faster."
         ),
         terms=(
-            "规范化层 层归一化 层标准化 LayerNorm BatchNorm 批量归一化 残差连接 Residual Add Norm "
-            "子层连接结构 SublayerConnection 梯度消失 梯度爆炸 均值 方差 标准差 eps gamma beta 收敛 "
-            "Pre-LN Post-LN 跳线 快捷通道 a2 keepdims 变长序列"
+            "规范化层 层归一化 层标准化 LayerNorm BatchNorm 残差连接 Residual Connection Add + Norm "
+            "子层连接结构 SublayerConnection 均值 方差 标准差 eps gamma beta a2 缩放和平移 收敛 "
+            "Pre-LN Post-LN d_in d_out"
         ),
         examples=worked.RESIDUAL,
         live=(
@@ -568,7 +575,10 @@ TOPICS = (
             "N of them, one on top of the other. It keeps one vector for each source word, of the same width in every "
             "layer, and the last layer's are the memory."
         ),
-        terms="编码器层 编码器部分 EncoderLayer Encoder 堆叠 N=3 GPT-2 12层 Transformer Block 积木 参数量 MhSa",
+        terms=(
+            "编码器层 编码器部分 EncoderLayer Encoder 堆叠 N=3 GPT-2 12层 Transformer Block 积木 参数量 MhSa 编码模型 "
+            "文本到数字 N 个编码器层 下一层的输入"
+        ),
         examples=worked.ENCODER,
         live=(
             LivePage(page="", label=N_("Into a layer of the encoder"), choices={"zoom": "encoder.1"}),
@@ -598,7 +608,7 @@ TOPICS = (
         ),
         terms=(
             "解码器层 解码层 解码器部分 DecoderLayer Decoder 编码-解码注意力 交叉注意力 memory "
-            "中间语义张量 src_attn BERT ChatGPT 序列到序列 seq2seq"
+            "中间语义张量 src_attn Cross-Attn tgt BERT ChatGPT 序列到序列 seq2seq 数字到文本"
         ),
         examples=worked.DECODER,
         live=(
@@ -654,7 +664,7 @@ TOPICS = (
             "softmax turns the scores into probabilities. The paper uses the embedding's own table for it, so that a "
             "word scores high whose row points where the vector points."
         ),
-        terms="输出部分 线性层 生成器 softmax 词表 概率",
+        terms="输出部分 线性层 生成器 softmax 层 词表 概率",
         examples=worked.OUTPUT,
         live=(
             LivePage(page="decoding", label=N_("From the vector to the next word, step by step"), choices={"text": ""}),
@@ -704,55 +714,119 @@ TOPICS = (
 
 @dataclass(frozen=True)
 class Found:
-    """A place on the page that a search found: an example of a topic."""
+    """A place on the page that a search found.
+
+    Args:
+        topic: its topic.
+        example: the example to open there.
+        part: title of the part of the page, which is the example's or that of something the whole topic has; "": the
+            beginning of the topic.
+        text: what it says; "" if the title says all.
+    """
 
     topic: Topic
     example: Worked
-    text: str  # with the first of the words
+    part: str
+    text: str
+
+
+MISPRINTS, NAMES = N_("Misprints"), N_("What it is called")
+"""Titles of what a topic has in words."""
 
 
 def search(words: str, gettext: Gettext) -> list[Found]:
-    """Return the examples whose texts have all these words: those whose titles have them first.
+    """Return the examples whose texts have these words: first those that have them together, the titles before others.
 
     It looks through titles, ideas, terms, names of classes, misprints, tables, remarks and printed numbers, in the
-    visitor's language and in English. What belongs to a topic counts for its first example. Case, spaces, brackets and
-    signs of multiplication make no difference, and W^T is Wᵀ.
+    visitor's language and in English. What belongs to a topic counts for its first example. Case, spaces, commas,
+    brackets, quotation marks and signs of multiplication make no difference, W^T is Wᵀ and x_7 is x₇; a number is
+    found where one begins with it.
     """
     wanted = [*filter(None, map(_plain, words.split()))]
-    found: list[tuple[int, Found]] = []
+    together = _plain(words)
+    found: list[tuple[bool, int, Found]] = []
     for topic in TOPICS if wanted else ():
         for example in topic.examples:
             texts = [*_texts(topic, example, gettext)]
-            plain = [*map(_plain, texts)]
-            hits = [next((rank for rank, text in enumerate(plain) if word in text), None) for word in wanted]
-            ranks = [rank for rank in hits if rank is not None]
-            if len(ranks) == len(wanted):
-                found.append((max(ranks), Found(topic, example, texts[ranks[0]])))
-    return [place for _, place in sorted(found, key=lambda each: each[0])]
+            plain = [*map(_plain, (each.words for each in texts))]
+            hits = [_first(word, plain) for word in (together, *wanted)]
+            if None in hits[1:]:
+                continue
+            whole, *ranks = (len(texts) if hit is None else hit for hit in hits)
+            scattered = whole == len(texts)
+            best = max(ranks) if scattered else whole
+            found.append((scattered, best, Found(topic, example, texts[best].part, texts[best].shown)))
+    return [place for *_, place in sorted(found, key=lambda each: each[:2])]
 
 
-_UNSIGNIFICANT = str.maketrans("−", "-", " \u00a0[]()（）·*×")
+def _first(word: str, texts: list[str]) -> int | None:
+    """Return the first text that has a word or several; several begin and end as such, a number begins as one."""
+    begins, ends = ("(?<![a-z0-9])", "(?![a-z0-9])") if " " in word else ("", "")
+    wanted = re.compile(("(?<![0-9.])" if word[:1].isdigit() else begins) + re.escape(word) + ends)
+    return next((rank for rank, text in enumerate(texts) if wanted.search(text)), None)
+
+
+_SUBSCRIPTS = {ord("₀") + digit: f"_{digit}" for digit in range(10)}
+_NONE = str.maketrans("−", "-", "*×·“”‘’\"'「」") | _SUBSCRIPTS
+_BETWEEN = re.compile(r"[\s,，、;；()（）\[\]]+")
+_WORDS = re.compile(r"(?<![a-z0-9]) | (?![a-z0-9])")
 
 
 def _plain(text: str) -> str:
-    """Return a text as it is compared."""
-    return text.casefold().replace("^t", "ᵀ").replace("==", "=").translate(_UNSIGNIFICANT)
+    """Return a text as it is compared: what stands between two Latin words or numbers is a single space."""
+    small = text.casefold().replace("^t", "ᵀ").replace("==", "=").translate(_NONE)
+    return _WORDS.sub("", _BETWEEN.sub(" ", small))
 
 
-def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[str]:
-    """Yield every text that stands for an example, each in the visitor's language and in English, the titles first."""
-    texts: list[tuple[str, ...]] = [(example.title,), (topic.title,)]
+@dataclass(frozen=True)
+class _Text:
+    """A text that stands for a place.
+
+    Args:
+        part: title of the part of the page.
+        shown: what of it a result of the search shows.
+        words: all of it, in the visitor's language and in English.
+    """
+
+    part: str
+    shown: str
+    words: str
+
+
+def _texts(topic: Topic, example: Worked, gettext: Gettext) -> Iterator[_Text]:
+    """Yield every text that stands for an example, the titles first."""
+
+    def both(parts: tuple[str, ...]) -> str:
+        return "\n".join((_joined(parts, gettext), " · ".join(parts)))
+
+    title = example.title
+    yield _Text(title, "", both((title,)))
+    yield _Text("", "", both((topic.title,)))
+    yield _Text(title, "", example.terms)
     if example is topic.examples[0]:
-        texts += [(names.notes, names.ours, names.torch, names.shapes) for names in topic.classes]
-        texts += [(topic.terms,), (topic.idea,), *((live.label,) for live in topic.live)]
-        texts += [(claim.printed, claim.right, claim.why) for claim in topic.claims]
-        texts += [(table.title, *row) for table in topic.tables for row in (table.columns, *table.rows)]
-    texts += [(Message(name), remark) for name, remark in example.remarks.items()]
+        for names in topic.classes:
+            called = (names.notes, names.ours, names.torch, names.shapes)
+            yield _Text(NAMES, _joined(called, gettext), both(called))
+        yield _Text("", "", both((topic.terms, topic.idea, *(live.label for live in topic.live))))
+        for claim in topic.claims:
+            said = claim.why if "$" in claim.printed else claim.printed
+            yield _Text(MISPRINTS, translated(said, gettext), both((claim.printed, claim.right, claim.why)))
+        for table in topic.tables:
+            yield _Text(table.title, "", both((table.title, *table.columns)))
+            for row in table.rows:
+                yield _Text(table.title, _joined(row, gettext), both(row))
+    for name, remark in example.remarks.items():
+        yield _Text(title, translated(remark, gettext), both((Message(name), remark)))
     for name, printed in example.printed.items():
         numbers = printed[np.isfinite(printed)].ravel()
-        texts.append((Message(name), *(f"{value:.15g} {value:.2f} {value:.4f}" for value in numbers)))
-    texts += [rows for rows in (*example.rows.values(), *example.tokens) if isinstance(rows, tuple)]
-    texts.append((*map(Message, example.inputs), *(name for _, name in example.code), example.formula))
-    for parts in texts:
-        yield " · ".join(translated(part, gettext) for part in parts)
-        yield " · ".join(parts)
+        each = (f"{value:.15g} {value:.2f} {value:.4f}" for value in numbers)
+        yield _Text(title, "", both((Message(name), " ".join(f"{value:g}" for value in numbers), *each)))
+    rows = (labels for labels in (*example.rows.values(), *example.tokens) if isinstance(labels, tuple))
+    for labels in rows:
+        yield _Text(title, "", both(labels) + "\n" + " ".join(labels))
+    named = (*map(Message, example.inputs), *(name for _, name in example.code), example.formula)
+    yield _Text(title, "", both(named))
+
+
+def _joined(parts: tuple[str, ...], gettext: Gettext) -> str:
+    return " · ".join(translated(part, gettext) for part in parts)

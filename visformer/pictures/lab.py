@@ -15,7 +15,7 @@ from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import Theme
-from visformer.pictures.worked import SLICED, Arrays, Worked, compute, differs
+from visformer.pictures.worked import SLICED, Arrays, Worked, compute, decimals, differs
 
 SYMBOL = {
     **dict.fromkeys(("Q", "X · W_Q", "cut into heads", "head before token: Q"), "q"),
@@ -102,7 +102,9 @@ def beside(view: LabView, name: str, computed: Floats, gettext: Gettext = str) -
     rows, columns = _labels(view, name, values.shape, gettext)
     symbol = SYMBOL.get(name, "")
     limit = common_limit(values, *([] if prints is None else [prints]))
-    look: dict[str, Any] = {"rows": rows, "columns": columns, "limit": limit, "digits": 4, "symbol": symbol}
+    finite = [] if prints is None else prints[np.isfinite(prints)].tolist()
+    digits = max([4, *map(decimals, finite)])  # at least those that are printed
+    look: dict[str, Any] = {"rows": rows, "columns": columns, "limit": limit, "digits": digits, "symbol": symbol}
     look["scale"] = "weight" if symbol == "pattern" else "signed"
     shape = f"  ({', '.join(map(str, computed.shape))})" if name in view.example.axes else ""
     panels = [Panel(name=name, title=f"{title}{shape}", values=values, note=N_("computed"), **look)]

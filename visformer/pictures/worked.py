@@ -61,6 +61,7 @@ class Worked:
         tokens: the tokens of each sample, for axes "token", "query" and "key".
         instead: if the shapes do not fit, the name of the most similar example whose shapes do.
         curves: the results that are drawn as curves.
+        terms: what else the notes call it, for the search, as they write it.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Worked:
     tokens: tuple[tuple[str, ...], ...] = ()
     instead: str = ""
     curves: Curves | None = None
+    terms: str = ""
 
     def place(self, name: str, at: Mapping[str, int]) -> tuple[int | slice, ...]:
         """Return the index that reduces an input or result to two axes: ``at`` on each axis in :data:`SLICED`."""
@@ -216,9 +218,13 @@ def differs(computed: Floats, printed: Floats) -> NDArray[np.bool_] | None:
     return marks
 
 
+def decimals(value: float) -> int:
+    """Return how many decimals of a printed number are not zeros at its end, at most five."""
+    return len(f"{value:.5f}".rstrip("0").partition(".")[2])
+
+
 def _last_digit(value: float) -> float:
-    """Return the unit of the last printed digit: the second to fourth decimal, or the third digit of a large number."""
+    """Return the unit of the last printed digit: the second to fifth decimal, or the third digit of a large number."""
     if abs(value) >= 1e4:
         return 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    digits = len(f"{value:.4f}".rstrip("0").partition(".")[2])
-    return 10.0 ** -max(digits, 2)
+    return 10.0 ** -max(decimals(value), 2)

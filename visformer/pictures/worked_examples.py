@@ -57,6 +57,7 @@ WHY = (
     Worked(
         name="paths",
         title=N_("How far it is from the first word to the last"),
+        terms="长距离依赖 门控机制",
         section="4",
         formula=r"""&1, \qquad n - 1, \\[4pt]
 &\left\lceil \frac{n - 1}{\lfloor k / 2 \rfloor} \right\rceil""",
@@ -148,6 +149,7 @@ WORDS = (
     Worked(
         name="scale",
         title=N_("Why the embedding is multiplied by √d_model"),
+        terms="量纲 math.sqrt",
         section="3.4",
         formula=r"\sym{input}{x} = \sqrt{d_\mathrm{model}} \, \sym{embed}{e} + \sym{position}{P}",
         code=((_HERE, "_scale"), ("model/embedding.py", "Embedding.forward")),
@@ -269,6 +271,7 @@ _E = matrix(
 )
 _E_ZH = matrix([0.3, 0.1, 0.2, 0.5], [0.6, 0.3, 0.4, 0.7], [0.8, 0.5, 0.6, 0.9])
 _P = np.array([[0.1 * (row + column) for column in range(1, 5)] for row in range(5)])
+_MADE_UP = N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
 _EN, _ZH = ("I", "went", "to", "Northeastern", "University"), ("我", "去", "东北大学")
 _BASE: dict[str, Floats] = {N_("d"): matrix([4]), N_("base"): matrix([10_000])}
 
@@ -276,6 +279,7 @@ POSITIONS = (
     Worked(
         name="sinusoid",
         title=N_("Sinusoidal encoding, d = 4: ten positions"),
+        terms="div_term my_matmulres torch.zeros torch.arange unsqueeze(1) 位置列-矩阵 变化矩阵 频率衰减因子",
         section="3.5",
         formula=_SINUSOID,
         code=_ENCODING,
@@ -332,6 +336,7 @@ POSITIONS = (
     Worked(
         name="rates",
         title=N_("Frequencies through exp and log"),
+        terms="div_term torch.exp math.log(10000.0) register_buffer",
         section="3.5",
         formula=r"\mathrm{base}^{-2i/d} = \exp\left(-\frac{2i}{d} \ln \mathrm{base}\right)",
         code=((_HERE, "_rates"), ("formulas.py", "frequencies")),
@@ -347,6 +352,7 @@ POSITIONS = (
     Worked(
         name="outer",
         title=N_("Broadcasting: an outer product"),
+        terms="广播机制 逐元素 element-wise 外积 结构巧合",
         section="3.5",
         formula=r"""&(A * B)_{ij} = A_{ij} B_{ij} \\[4pt]
 &(c * r)_{ij} = c_i \, r_j""",
@@ -373,6 +379,7 @@ POSITIONS = (
     Worked(
         name="unique",
         title=N_("No two positions are alike"),
+        terms="唯一性",
         section="3.5",
         formula=r"\min_{a \neq b} \left\| \sym{position}{PE}_a - \sym{position}{PE}_b \right\|",
         code=((_HERE, "_unique"), *_ENCODING),
@@ -388,6 +395,7 @@ POSITIONS = (
     Worked(
         name="shuffled",
         title=N_("Without positions a shuffled sentence gives shuffled rows"),
+        terms="顺序感",
         section="3.5",
         formula=_ATTENTION,
         code=((_HERE, "_shuffled"), ("formulas.py", "attention")),
@@ -404,6 +412,7 @@ POSITIONS = (
     Worked(
         name="add",
         title=N_("Why positions are added, not appended"),
+        terms="为什么是相加",
         section="3.5",
         formula=r"(\sym{embed}{E} + \sym{position}{P}) \, W = \sym{embed}{E} W + \sym{position}{P} W",
         code=((_HERE, "_add"),),
@@ -420,6 +429,7 @@ POSITIONS = (
     Worked(
         name="same-word",
         title=N_("The same word in two positions"),
+        terms="和光同尘",
         section="3.5",
         formula=_SUM,
         code=((_HERE, "_same_word"), *_ENCODING),
@@ -456,9 +466,7 @@ POSITIONS = (
                 [0.8, 0.8, 0.8, 1.3],
             )
         },
-        remarks={
-            "E + P": N_("The sums are right. P here is made up: row p is 0.1 · (p + 1, …, p + 4), not a sinusoid.")
-        },
+        remarks={"E + P": _MADE_UP},
         rows={"E": _EN, "P": _EN, "E + P": _EN},
     ),
     Worked(
@@ -470,6 +478,7 @@ POSITIONS = (
         inputs={"E": _E_ZH, "P": _P[:3]},
         compute=_sum,
         printed={"E + P": matrix([0.4, 0.3, 0.5, 0.9], [0.8, 0.6, 0.8, 1.2], [1.1, 0.9, 1.1, 1.5])},
+        remarks={"E + P": _MADE_UP},
         rows={"E": _ZH, "P": _ZH, "E + P": _ZH},
     ),
 )
@@ -617,6 +626,7 @@ ATTENTION = (
     Worked(
         name="query",
         title=N_("The query of “went”, in both conventions"),
+        terms="查询向量",
         section="3.2.2",
         formula=r"""&\sym{q}{q} = W_Q\, \sym{input}{x} \\[4pt]
 &\sym{q}{q}^T = \sym{input}{x}^T\, W_Q^T""",
@@ -672,6 +682,7 @@ ATTENTION = (
     Worked(
         name="saturates",
         title=N_("Why scores are divided by √d_k"),
+        terms="缩放因子 梯度消失 梯度爆炸 数值稳定 占比过重 效率较低",
         section="3.2.1",
         formula=r"""&\mathrm{Var}(\sym{q}{q} \cdot \sym{k}{k}) = d_k \\[4pt]
 &\frac{\partial \sym{pattern}{p}_i}{\partial \sym{scores}{s}_i} = \sym{pattern}{p}_i (1 - \sym{pattern}{p}_i)""",
@@ -696,6 +707,7 @@ ATTENTION = (
     Worked(
         name="columns",
         title=N_("Rows or columns: softmax(Q·Kᵀ)·V and V·softmax(Kᵀ·Q)"),
+        terms="列向量 对齐函数 alignment",
         section="3.2.1",
         formula=r"""&\sym{pattern}{\mathrm{softmax}}(\sym{q}{Q} \sym{k}{K}^T / \sqrt{d_k}) \, \sym{v}{V} \\[4pt]
 &\sym{v}{V} \, \sym{pattern}{\mathrm{softmax}}(\sym{k}{K}^T \sym{q}{Q} / \sqrt{d_q})""",
@@ -712,6 +724,7 @@ ATTENTION = (
     Worked(
         name="vectors",
         title=N_("Four words of eight numbers, each with itself"),
+        terms="相关性最大 单位矩阵 seqlen dimWord",
         section="3.2.1",
         formula=r"""&\sym{pattern}{A} = \mathrm{softmax}(\sym{input}{X} \sym{input}{X}^T) \\[4pt]
 &\sym{heads}{O} = \sym{pattern}{A} \sym{input}{X}""",
@@ -748,6 +761,7 @@ ATTENTION = (
     Worked(
         name="softmax",
         title=N_("Softmax of a 4 × 4 score matrix"),
+        terms="单位矩阵 归一化 指数 分母 F.softmax",
         section="3.2.1",
         formula=r"\sym{pattern}{A}_{ij} = \frac{\exp \sym{scores}{S}_{ij}}{\sum_k \exp \sym{scores}{S}_{ik}}",
         code=(("formulas.py", "softmax"),),
@@ -779,6 +793,7 @@ ATTENTION = (
     Worked(
         name="mended",
         title=N_("The same without Q's third column"),
+        terms="Scaled Dot-Product Attention",
         section="3.2.1",
         formula=_ATTENTION,
         code=_ATTEND,
@@ -852,6 +867,7 @@ MASKS = (
     Worked(
         name="time-steps",
         title=N_("Step by step: 欢迎来中国"),
+        terms="遮掩",
         section="3.2.3",
         formula=r"\sym{mask}{M}_{ij} = [\,j \le i\,]",
         code=((_HERE, "_time_steps"), ("formulas.py", "causal_mask")),
@@ -1000,6 +1016,7 @@ HEADS = (
     Worked(
         name="split",
         title=N_("Cut into heads, small enough to see"),
+        terms="切分 view transpose(1, 2) 转置 head_num head_size",
         section="3.2.2",
         formula=r"""&(n, d_\mathrm{model}) \to (n, h, d_k) \\[4pt]
 &(n, h, d_k) \to (h, n, d_k)""",
@@ -1035,6 +1052,7 @@ HEADS = (
     Worked(
         name="one-head",
         title=N_("A tensor of four dimensions: one head of one sample"),
+        terms="4维张量 key_transposed torch.matmul",
         section="3.2.2",
         formula=_ATTENTION,
         code=_ATTEND,
@@ -1069,6 +1087,7 @@ HEADS = (
     Worked(
         name="shapes",
         title=N_("Shapes on the way through multi-head attention"),
+        terms="线性变换 view切分 Concat 拼接 列拼接 整合 融合 head_i hd_k contiguous 512个特征 4个头 128个特征",
         section="3.2.2",
         formula=r"""&\sym{q}{Q}_i = \sym{input}{X} W^Q_i, \quad \sym{k}{K}_i = \sym{input}{X} W^K_i \\[4pt]
 &\sym{v}{V}_i = \sym{input}{X} W^V_i \\[4pt]
@@ -1277,6 +1296,7 @@ RESIDUAL = (
     Worked(
         name="broadcast",
         title=N_("Broadcasting in LayerNorm: (2, 3, 4) − (2, 3, 1)"),
+        terms="广播机制 keepdims feature_dim x_hat",
         section="3.1",
         formula=r"\hat{\sym{input}{x}}_{tj} = \frac{\sym{input}{x}_{tj} - \mu_t}{\sym{q}{\sigma}_t + \epsilon}",
         code=((_HERE, "_broadcast"),),
@@ -1305,6 +1325,7 @@ RESIDUAL = (
     Worked(
         name="two-norms",
         title=N_("LayerNorm beside BatchNorm"),
+        terms="批量归一化 批次维度 变长序列 计算开销 channels height width",
         section="3.1",
         formula=r"""&\mathrm{LN}: \ \mu_t = \tfrac{1}{d} \textstyle\sum_j \sym{input}{x}_{tj} \\[4pt]
 &\mathrm{BN}: \ \mu_j = \tfrac{1}{T} \textstyle\sum_t \sym{input}{x}_{tj}""",
@@ -1328,6 +1349,7 @@ RESIDUAL = (
     Worked(
         name="gradients",
         title=N_("Why a residual sum: the gradient on its way down"),
+        terms="梯度消失 梯度爆炸 保留输入信息",
         section="3.1",
         formula=r"""&\sym{input}{x} \leftarrow f(\sym{input}{x}): \ \frac{\partial}{\partial x} = f' \\[4pt]
 &\sym{input}{x} \leftarrow \sym{input}{x} + f(\sym{input}{x}): \ \frac{\partial}{\partial x} = 1 + f'""",
@@ -1359,6 +1381,7 @@ RESIDUAL = (
     Worked(
         name="three-layers",
         title=N_("Three layers, one of which loses everything"),
+        terms="跳线 快捷通道",
         section="3.1",
         formula=r"""&h_1 = \sym{input}{x} W_1, \quad h_2 = h_1 W_2, \quad y = h_2 W_3 \\[4pt]
 &y_{+} = (h_2 + h_1) W_3""",

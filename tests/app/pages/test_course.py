@@ -6,7 +6,7 @@ import pytest
 
 import visformer
 from tests.app.pages.seen import open_link
-from tests.app.support import button, ignored, texts, unescaped
+from tests.app.support import ignored, texts, unescaped
 from visformer import model
 from visformer.i18n import translations
 from visformer.pictures.claims import CLAIMS
@@ -68,7 +68,7 @@ def test_a_live_page_opens_in_the_state_that_its_link_names(name, live):
         ("0.0006", "same-word"),
         ("seq_len", "sinusoid"),
         ("介词", "sinusoid"),
-        ("单位矩阵", "query"),
+        ("单位矩阵", "vectors"),
         ("其他词", "query"),
         ("负无穷", "time-steps"),
         ("clones deepcopy", "split"),
@@ -76,16 +76,35 @@ def test_a_live_page_opens_in_the_state_that_its_link_names(name, live):
         ("梯度爆炸", "gradients"),
         ("MhSa", "layer"),
         ("序列到序列", "cross"),
+        ("x_7", "query"),
+        ("torch.randn", "sizes"),
     ],
 )
 def test_a_search_finds_an_item_of_the_notes_in_both_languages(words, example):
     assert example in [found.example.name for found in search(words, translations("zh").gettext)]
 
 
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        ("[[10, 40], [90, 160]]", "outer"),
+        ("5, 11, 17", "one-head"),
+        ("50, 64, 78", "mended"),
+        ("[2, 8, 4, 4]", "split"),
+        ("12层", "sizes"),
+        ("180", "self-attention"),
+    ],
+)
+def test_what_the_notes_print_together_is_found_first(words, example):
+    assert search(words, translations("zh").gettext)[0].example.name == example
+
+
 def test_what_a_search_finds_is_opened_and_what_it_does_not_find_is_said(new_app):
     app = new_app(page="understand/lab")
     app.text_input(key="lab_search").set_value("540.49").run()
-    button(app, "Attention by hand › Softmax of a 4 × 4 score matrix").click().run()
+    found = app.button(key="lab_found_softmax")
+    assert unescaped(found.label).startswith("Attention by hand › Softmax of a 4 × 4 score matrix :gray[exp(21.2206)")
+    found.click().run()
     assert app.session_state["lab_example"] == "softmax"
     assert app.text_input(key="lab_search").value == ""
     app.text_input(key="lab_search").set_value("xyzzy <b>").run()

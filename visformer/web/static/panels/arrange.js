@@ -23,8 +23,9 @@ const TOGETHER = ["=", "≠", "≈"] // operators that keep a panel with the one
  * @param {{width: number, height: number, grown?: boolean, strict?: boolean}} room strict: higher is hardly worth anything
  * @param {(panel: object, cells: object) => object} layoutOf computes a panel's layout for cells {width, highest,
  *   indent, operator, like}; like: the layout of a neighbour whose labels and cell size it shares
- * @returns {{lines: object[][], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of {panels, layouts,
- *   width}; fits: all panels are inside the window; legible: and all of their text and numbers are drawn
+ * @returns {{lines: object[][], free: number[], wrapped: boolean, fits: boolean, legible: boolean}} lines of columns of
+ *   {panels, layouts, width}; free: the width left at the end of each line; fits: all panels are inside the window;
+ *   legible: and all of their text and numbers are drawn
  */
 export function arrange(columns, room, layoutOf) {
   let best = { score: -1 }
@@ -48,30 +49,58 @@ function worth({ height, narrowest, numbered }, room) {
   return numbered ? small * NUMBERS : small
 }
 
-/** Place columns one after another, in as many lines as needed; if there are several, operators are kept aligned. */
+/**
+ * Place columns one after another, in as many lines as needed; if there are several, operators are kept aligned. What
+ * TOGETHER joins begins a line rather than being broken across two, if a line has room for it.
+ */
 function flow(columns, cells, layoutOf, wrapped = false) {
   const lines = [[]]
   let x = 0
-  for (const panels of columns) {
+  const begin = () => {
+    lines.push([])
+    x = 0
+  }
+  const place = (panels) => {
     const set = () => setColumn(panels, { ...cells, wrapped }, lines.at(-1), layoutOf)
     let column = set()
     if (lines.at(-1).length && x + column.width > cells.total) {
-      lines.push([])
-      x = 0
+      begin()
       column = set()
     }
     lines.at(-1).push(column)
     x += column.width + BESIDE
   }
+  for (const group of groups(columns)) {
+    const [count, line] = [lines.length, lines.at(-1)]
+    const filled = line.length
+    group.forEach(place)
+    if (!filled || lines.length === count) continue
+    lines.length = count
+    line.length = filled
+    begin()
+    group.forEach(place)
+  }
   const operators = columns.some(([panel]) => panel.before)
   if (lines.length > 1 && !wrapped && operators) return flow(columns, cells, layoutOf, true)
   const highest = (line) => Math.max(...line.map(({ height }) => height))
+  const free = lines.map((line) => cells.total + BESIDE - line.reduce((sum, { width }) => sum + width + BESIDE, 0))
   const height = lines.reduce((sum, line) => sum + highest(line) + BETWEEN, -BETWEEN)
   const area = lines.flat().reduce((sum, column) => sum + column.area, 0)
   const narrowest = Math.min(...lines.flat().map((column) => column.narrowest))
   const numbered = lines.flat().every((column) => column.numbered)
   const clear = lines.flat().every((column) => column.clear)
-  return { lines, wrapped, height, area, narrowest, numbered, clear }
+  return { lines, free, wrapped, height, area, narrowest, numbered, clear }
+}
+
+/** Return the columns in groups: one without an operator, and those that TOGETHER joins to it; any other alone. */
+function groups(columns) {
+  const found = []
+  for (const column of columns) {
+    const first = found.at(-1)?.[0][0]
+    if (first?.before === "" && TOGETHER.includes(column[0].before)) found.at(-1).push(column)
+    else found.push([column])
+  }
+  return found
 }
 
 /** Lay out one column. A single panel omits the labels of its rows if its neighbour on the line shows them already. */
@@ -114,8 +143,9 @@ function alone(panel, layout, { cells, beside }, layoutOf) {
  * @param {object[][]} columns of panels, as for arrange
  * @param {{width: number, height: number}} room
  * @param {(panel: object, cells: object) => object} layoutOf as for arrange
- * @returns {{columns: object[][], lines: object[][], wrapped: boolean, rows: ?{first: number, last: number}}[]} the
- *   parts, a single one if all panels are legible at once; rows: the rows that a part shows, from 0, last exclusive
+ * @returns {{columns: object[][], lines: object[][], free: number[], wrapped: boolean,
+ *   rows: ?{first: number, last: number}}[]} the parts, a single one if all panels are legible at once; rows: the rows
+ *   that a part shows, from 0, last exclusive
  */
 export function paginate(columns, room, layoutOf) {
   const lay = (some) => ({ columns: some, rows: null, ...arrange(some, { ...room, grown: true }, layoutOf) })

@@ -308,7 +308,7 @@ class PanelsView {
   }
 
   showPart(at) {
-    const { columns, lines, wrapped, rows } = this.parts[at]
+    const { columns, lines, free, wrapped, rows } = this.parts[at]
     this.strip.classList.toggle("vf-wrapped", wrapped)
     this.visible = columns.flat()
     this.panels = this.columns.flat()
@@ -319,7 +319,14 @@ class PanelsView {
       this.layouts[panel.place] = layouts[i]
     })
     this.boxes.forEach(({ group }, i) => (group.hidden = !this.layouts[i]))
-    for (const { column } of this.boxes) column.hidden = [...column.children].every(({ hidden }) => hidden)
+    for (const { column } of this.boxes) {
+      column.hidden = [...column.children].every(({ hidden }) => hidden)
+      column.style.marginRight = ""
+    }
+    // The browser breaks lines where they are full: each but the last is filled up, so that it ends where it was planned.
+    lines.slice(0, -1).forEach((line, i) => {
+      this.boxes[line.at(-1).panels[0].place].column.style.marginRight = `${Math.max(0, free[i])}px`
+    })
     const { text } = this.data
     const named = { n: at + 1, all: this.parts.length, first: rows?.first + 1, last: rows?.last }
     Object.assign(this.root.dataset, { goesOn: this.panels[0].before, more: named.n < named.all ? "more" : "" })
