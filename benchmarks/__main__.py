@@ -69,7 +69,7 @@ def machine_facts(threads: int | None = None) -> dict[str, str]:
 
 def _rows(what: str, effort: Effort) -> Iterator[Row]:
     if what in ("model", "all"):
-        from benchmarks import atlas, batches, effects, models, whole_model, wrapped
+        from benchmarks import atlas, batches, effects, long_texts, models, whole_model, wrapped
         from benchmarks.subjects import bundled_translator
 
         translator, which = bundled_translator()
@@ -77,6 +77,7 @@ def _rows(what: str, effort: Effort) -> Iterator[Row]:
         yield from models.rows(translator, effort)
         yield from batches.rows(effort)
         yield from wrapped.rows(effort)
+        yield from long_texts.rows(effort)
         yield from effects.rows(effort)
         yield from atlas.rows(effort)
         yield from whole_model.model_rows(effort)

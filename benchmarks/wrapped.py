@@ -59,9 +59,12 @@ def rows(effort: Effort) -> Iterator[Row]:
 
 def _traces(effort: Effort, tokenizer: Any) -> Iterator[Row]:
     """Yield what a Trace with all patterns, and one without any, cost beside transformers' own passes."""
-    small = BertConfig(len(tokenizer), 384, 6, 12, 1536, max_position_embeddings=LENGTHS[-1])
-    wide = LlamaConfig(len(tokenizer), 512, 1024, 16, 16, max_position_embeddings=LENGTHS[-1], bos_token_id=None)
-    wide.eos_token_id = None
+    common = {"vocab_size": len(tokenizer), "max_position_embeddings": LENGTHS[-1]}
+    small = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536, **common)
+    wide = LlamaConfig(
+        hidden_size=512, num_hidden_layers=16, num_attention_heads=16, intermediate_size=1024,
+        bos_token_id=None, eos_token_id=None, **common,
+    )  # fmt: skip
     made: dict[str, tuple[Callable[[], Any], str]] = {
         "6 x 12 heads": (lambda: BertModel(small), "encoder.out"),
         "16 x 16 heads, decoder": (lambda: LlamaForCausalLM(wide), "decoder.out"),

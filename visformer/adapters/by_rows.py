@@ -1,10 +1,12 @@
-"""Attention head by head in blocks of rows: of every head an overview is kept, and nothing that grows with n².
+"""Attention in blocks of rows of a few heads: of every head an overview is kept, and nothing that grows with n².
 
-A block's weights stay in the CPU's cache; keys that no row of a block may attend to are not computed.
+A block's weights stay in the CPU's cache; keys that no row of a block may attend to are not computed. A short text has
+many heads in a block: each step over a block costs a meeting of all threads, which may take long on a busy machine.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +22,9 @@ from visformer.trace.row_totals import Sums, kinds_of, same_place
 
 _BLOCK = 128
 """Rows of a block, about: whole runs of a thumbnail."""
+
+_WEIGHTS = 1 << 18
+"""Weights of a block, about, in which there are as many heads as that."""
 
 CELLS = ("bias", "scores", "mask", "pattern")
 """Tensors (batch, head, query, key): what needs one of them whole is computed whole."""
@@ -108,18 +113,6 @@ def _diagonals(bias: Tensor) -> Tensor | None:
     return line if is_line else None
 
 
-class _Totals:
-    """What is added up of one head."""
-
-    def __init__(self, n_queries: int, n_keys: int, like: Tensor) -> None:
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(shape, dtype=torch.float32, device=like.device)
-
-        self.log_sums, self.entropy, self.mass, self.own = (zeros(n_queries) for _ in range(4))
-        self.received, self.shifted = zeros(n_keys), torch.zeros(3, dtype=torch.float64, device=like.device)
-        self.largest = zeros(len(bins(n_queries)) - 1, n_keys)  # of each run of rows
-
-
 @dataclass(frozen=True)
 class _Places:
     """Where rows find their own position, and equal tokens."""
@@ -127,6 +120,18 @@ class _Places:
     own: Tensor  # int64 (query,)
     kinds: Tensor | None  # int64 (key,), equal tokens numbered alike; None: cross-attention
     runs: Sequence[int]  # where the runs of a thumbnail's rows begin, and the end
+
+
+class _Totals:
+    """What is added up of all heads of a layer, float32."""
+
+    def __init__(self, n_heads: int, n_queries: int, n_keys: int, device: torch.device) -> None:
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros((n_heads, *shape), device=device)
+
+        self.log_sums, self.entropy, self.mass, self.own = (zeros(n_queries) for _ in range(4))
+        self.received, self.previous, self.next, self.same = zeros(n_keys), zeros(), zeros(), zeros()
+        self.largest = zeros(len(bins(n_queries)) - 1, n_keys)  # of each run of rows
 
 
 def attend_by_rows(
@@ -148,147 +153,152 @@ def attend_by_rows(
 
 
 class _Layer:
+    """One attention; ``heads``, here and below, is a slice of its heads."""
+
     def __init__(
         self, name: str, axes: tuple[Axis, ...], inputs: AttentionInputs, edits: Sequence[_Edit], shared: Shared
     ) -> None:
         self.name, self.axes, self.inputs, self.edits, self.shared = name, axes, inputs, edits, shared
-        self.q, self.k, self.v = (each[0] for each in (inputs.query, inputs.key, inputs.value))
-        self.n_heads, self.n_queries, self.n_keys = len(self.q), self.q.shape[1], self.k.shape[1]
+        self.q = inputs.query[0].float()  # (head, query, d_k)
+        self.n_heads, self.n_queries, self.n_keys = len(self.q), self.q.shape[1], inputs.key.shape[2]
+        group = self.n_heads // inputs.key.shape[1]
+        self.k, self.v = (
+            (each.repeat_interleave(group, dim=1) if group > 1 else each)[0].float()
+            for each in (inputs.key, inputs.value)
+        )  # (head, key, d_k), (head, key, d_v)
         self.bias = None if inputs.bias is None else inputs.bias[0].float()  # (1 or head, 1 or query, key)
+        self.sinks = None if inputs.sinks is None else inputs.sinks.float()  # (head,)
         tokens = [shared.tokens(str(axis.side)) for axis in axes[1:]]
         crosses = axes[1].side != axes[2].side
         kinds = None if crosses else torch.from_numpy(kinds_of(tokens[1])).to(self.q.device)
         own = torch.from_numpy(same_place(self.n_queries, self.n_keys)).to(self.q.device)
         self.places = _Places(own, kinds, bins(self.n_queries).tolist())
+        self.totals = _Totals(self.n_heads, self.n_queries, self.n_keys, self.q.device)
+        self.output = torch.empty((1, self.n_heads, self.n_queries, self.v.shape[-1]), device=self.q.device)
 
     def run(self) -> tuple[Tensor, Tensor | None, PatternOnDemand]:
         """See :func:`attend_by_rows`."""
-        common = self._mask_of(None)
-        masks = [self._mask_of(head) if self._reach("mask", head) else common for head in range(self.n_heads)]
-        totals = [_Totals(self.n_queries, self.n_keys, self.q) for _ in range(self.n_heads)]
-        heads = self.v.new_zeros((1, self.n_heads, self.n_queries, self.v.shape[-1]))
-        kept = {}
-        edited = [self._reach("scores", head) or self._reach("pattern", head) for head in range(self.n_heads)]
-        for block in zip(*(mask.blocks for mask in masks), strict=True):  # of each head: its rows are the same
+        common, kept = self.shared.mask(self.inputs.mask, self.n_queries, self.n_keys), {}
+        masks = [common] * self.n_heads
+        for head in range(self.n_heads):
+            if self._reach("mask", head):
+                masks[head] = self._edited_mask(head)
+            if self._reach("scores", head) or self._reach("pattern", head):
+                kept[head] = self._whole(head, masks[head])
+        plain = [head for head in range(self.n_heads) if head not in kept]
+        for first, end in _alike(plain, masks):
+            self._by_rows(slice(first, end), masks[first])
+        overview = Overview(self._thumbs(), _array(self.totals.log_sums), self._sums(), kept)
+        vectors = (_copy(each[0]) for each in (self.inputs.query, self.inputs.key))
+        pattern = PatternOnDemand(self.name, self.axes, overview, self._rule(masks, common), *vectors)
+        sink = None if self.sinks is None else (self.sinks[:, None] - self.totals.log_sums).exp()[None]
+        return self.output.to(self.inputs.value.dtype), sink, pattern
+
+    def _by_rows(self, heads: slice, mask: _Mask) -> None:
+        """Compute heads that have the same mask."""
+        for rows in mask.blocks:
             cancellation.check()
-            alike = self._alike(block[0], max(rows.stop for rows in block))
-            for head, rows in enumerate(block):
-                if not edited[head]:
-                    weights = self._weights(head, rows, totals[head])
-                    self._add(rows, weights, alike, totals[head])
-                    heads[0, head, rows.first : rows.end] = weights.to(self.v.dtype) @ self._value(head)[: rows.stop]
-        for head in filter(edited.__getitem__, range(self.n_heads)):
-            kept[head] = self._whole(head, masks[head], totals[head], heads[0, head])
-        sums, thumbs = self._sums(totals), self._thumbs(totals)
-        overview = Overview(thumbs, _array([each.log_sums for each in totals]), sums, kept)
-        rule = self._rule(masks, common)
-        pattern = PatternOnDemand(self.name, self.axes, overview, rule, _copy(self.q), _copy(self.k))
-        sink = None if self.inputs.sinks is None else self._sink(totals)
-        return heads, sink, pattern
+            alike = self._equal(rows)
+            step = max(1, _WEIGHTS // ((rows.end - rows.first) * rows.stop))
+            for first in range(heads.start, heads.stop, step):
+                some = slice(first, min(first + step, heads.stop))
+                weights = self._softmax(self._scores(some, rows.first, rows.end, rows.stop), some, rows)
+                self._add(some, rows, weights, alike)
+                self.output[0, some, rows.first : rows.end] = weights @ self.v[some, : rows.stop]
 
-    # One head ---------------------------------------------------------------------------------------------------------
+    # A block of a few heads -------------------------------------------------------------------------------------------
 
-    def _value(self, head: int) -> Tensor:
-        return self.v[head * len(self.v) // self.n_heads]
-
-    def _scores(self, head: int, first: int, end: int, stop: int) -> Tensor:
-        """Scores (row, key) of some rows with the keys before ``stop``, in float32, before the mask."""
-        q = self.q[head, first:end].float() * self.inputs.scale
-        scores = q @ self.k[head * len(self.k) // self.n_heads, :stop].float().T
+    def _scores(self, heads: slice, first: int, end: int, stop: int) -> Tensor:
+        """Scores (head, row, key) of some rows with the keys before ``stop``, before the mask."""
+        scores = (self.q[heads, first:end] * self.inputs.scale) @ self.k[heads, :stop].transpose(1, 2)
         if self.inputs.softcap:
             scores = torch.tanh(scores / self.inputs.softcap) * self.inputs.softcap
         if self.bias is not None:
-            bias = self.bias[head % len(self.bias)]
-            scores += bias[first:end, :stop] if len(bias) > 1 else bias[:, :stop]
+            bias = self.bias[heads] if len(self.bias) > 1 else self.bias
+            scores += bias[:, first:end, :stop] if bias.shape[1] > 1 else bias[..., :stop]
         return scores
 
-    def _softmax(self, scores: Tensor, head: int, rows: _Rows, totals: _Totals) -> Tensor:
-        """Return the weights of rows, and take down each one's sum, its logarithm and the entropy."""
-        sink = None if self.inputs.sinks is None else self.inputs.sinks[head].float()
+    def _softmax(self, scores: Tensor, heads: slice, rows: _Rows) -> Tensor:
+        """Return the weights, and take down each row's sum, its logarithm and the entropy."""
+        sinks = None if self.sinks is None else self.sinks[heads, None].expand(scores.shape[:2])  # (head, row)
         if rows.hidden is not None:
-            scores[:, rows.at :].masked_fill_(rows.hidden, torch.finfo(scores.dtype).min)
-        if sink is None:
+            scores[..., rows.at :].masked_fill_(rows.hidden, torch.finfo(scores.dtype).min)
+        if sinks is None:
             weights = scores.softmax(dim=-1)
         else:
-            weights = torch.cat([scores, sink.expand(len(scores), 1)], dim=-1).softmax(dim=-1)[:, :-1]
+            weights = torch.cat([scores, sinks[..., None]], dim=-1).softmax(dim=-1)[..., :-1]
         log_sums = scores.amax(dim=-1) - weights.amax(dim=-1).log()
         if rows.blind is not None:
             weights = weights.masked_fill(rows.blind[:, None], 0.0)
-            log_sums[rows.blind] = torch.inf if sink is None else sink
+            log_sums = torch.where(rows.blind, torch.inf if sinks is None else sinks, log_sums)
         mass = weights.sum(dim=-1)
         # H = - sum p ln p, and ln p is the score less the logarithm of the sum.
         entropy = log_sums.nan_to_num(posinf=0.0) * mass - torch.linalg.vecdot(weights, scores)
-        here = slice(rows.first, rows.end)
+        here, totals = (heads, slice(rows.first, rows.end)), self.totals
         totals.log_sums[here], totals.mass[here], totals.entropy[here] = log_sums, mass, entropy.clamp_(min=0.0)
         return weights
 
-    def _weights(self, head: int, rows: _Rows, totals: _Totals) -> Tensor:
-        return self._softmax(self._scores(head, rows.first, rows.end, rows.stop), head, rows, totals)
-
-    def _alike(self, rows: _Rows, stop: int) -> Tensor | None:
-        """float32 (row, key before stop): 1 where the tokens are equal; None for cross-attention."""
+    def _equal(self, rows: _Rows) -> Tensor | None:
+        """float32 (row, key): 1 where the tokens are equal; None for cross-attention."""
         kinds = self.places.kinds
-        return None if kinds is None else (kinds[rows.first : rows.end, None] == kinds[None, :stop]).float()
+        return None if kinds is None else (kinds[rows.first : rows.end, None] == kinds[None, : rows.stop]).float()
 
-    def _add(self, rows: _Rows, weights: Tensor, alike: Tensor | None, totals: _Totals) -> None:
-        """Add weights (row, key) up."""
-        first, stop, places = rows.first, rows.stop, self.places
-        totals.received[:stop] += weights.new_ones(len(weights)) @ weights  # four times as fast as a sum
-        own = places.own[first : rows.end]
-        inside = own < stop
-        found = weights.gather(1, own.clamp(max=stop - 1)[:, None])[:, 0] * inside
-        totals.own[first : rows.end] = found
-        if alike is not None:
-            totals.shifted[0] += weights.diagonal(first - 1).sum()
-            totals.shifted[1] += weights.diagonal(first + 1).sum() if first + 1 < stop else 0.0
-            totals.shifted[2] += torch.dot(weights.flatten(), alike[:, :stop].flatten()) - found.sum()
-        begin = np.searchsorted(places.runs, first)
-        for run in range(int(begin), len(places.runs) - 1):
-            start, end = places.runs[run], places.runs[run + 1]
-            if start >= rows.end:
-                break
-            totals.largest[run, :stop] = weights[start - first : end - first].amax(dim=0)
+    def _add(self, heads: slice, rows: _Rows, weights: Tensor, equal: Tensor | None) -> None:
+        """Add weights (head, row, key) up."""
+        totals, first, stop = self.totals, rows.first, rows.stop
+        totals.received[heads, :stop] += (weights.new_ones(1, weights.shape[1]) @ weights)[:, 0]
+        own = self.places.own[first : rows.end]
+        at = own.clamp(max=stop - 1).expand(len(weights), -1)[..., None]
+        found = weights.gather(2, at)[..., 0] * (own < stop)
+        totals.own[heads, first : rows.end] = found
+        if equal is not None:
+            totals.previous[heads] += weights.diagonal(first - 1, 1, 2).sum(dim=-1)
+            if first + 1 < stop:
+                totals.next[heads] += weights.diagonal(first + 1, 1, 2).sum(dim=-1)
+            totals.same[heads] += torch.linalg.vecdot(weights, equal).sum(dim=-1) - found.sum(dim=-1)
+        runs = self.places.runs
+        for run in range(bisect_left(runs, first), bisect_left(runs, rows.end)):
+            these = weights[:, runs[run] - first : runs[run + 1] - first]
+            totals.largest[heads, run, :stop] = these.amax(dim=1)
 
-    def _whole(self, head: int, mask: _Mask, totals: _Totals, heads: Tensor) -> np.ndarray:
+    # Edits ------------------------------------------------------------------------------------------------------------
+
+    def _name(self, tensor: str) -> str:
+        return f"{self.name.removesuffix('.pattern')}.{tensor}"
+
+    def _reach(self, tensor: str, head: int) -> bool:
+        return any(edit.applies(self._name(tensor)) and edit.of_head(head) is not None for edit in self.edits)
+
+    def _edited(self, tensor: str, values: Tensor, head: int) -> Tensor:
+        """Apply the edits of a tensor to one head, (query, key)."""
+        for edit in self.edits:
+            if edit.applies(self._name(tensor)) and (own := edit.of_head(head)) is not None:
+                values = own(self._name(tensor), values[None, None])[0, 0]  # type: ignore[operator]
+        return values
+
+    def _edited_mask(self, head: int) -> _Mask:
+        size = (self.n_queries, self.n_keys)
+        plain = _plain(self.inputs.mask, *size)
+        seen = torch.ones(size, dtype=torch.bool, device=self.q.device) if plain is None else plain
+        return _Mask(self._edited("mask", seen, head), *size)
+
+    def _whole(self, head: int, mask: _Mask) -> np.ndarray:
         """Compute a head whose scores or pattern an edit changes; returns its pattern (query, key)."""
-        path = self.name.removesuffix(".pattern")
-        scores = self._edited("scores", f"{path}.scores", self._scores(head, 0, self.n_queries, self.n_keys), head)
-        every = _Rows(0, self.n_queries, self.n_keys)
+        one, every = slice(head, head + 1), _Rows(0, self.n_queries, self.n_keys)
+        scores = self._edited("scores", self._scores(one, 0, self.n_queries, self.n_keys)[0], head)
         if mask.bits is not None:
             seen = np.unpackbits(mask.bits, axis=-1, count=self.n_keys).astype(bool)
             hidden = torch.from_numpy(~seen).to(scores.device)
             every = replace(every, hidden=hidden, blind=hidden.all(dim=1))
-        weights = self._softmax(scores.clone(), head, every, totals)
-        weights = self._edited("pattern", self.name, weights, head)
-        totals.mass[:] = weights.sum(dim=-1)
-        totals.entropy[:] = -torch.special.xlogy(weights, weights).sum(dim=-1)
+        weights = self._edited("pattern", self._softmax(scores[None].clone(), one, every)[0], head)
+        self.totals.mass[head] = weights.sum(dim=-1)
+        self.totals.entropy[head] = -torch.special.xlogy(weights, weights).sum(dim=-1)
         for rows in mask.blocks:
             wide = replace(rows, stop=self.n_keys)  # an edit may put weight where the mask had none
-            self._add(wide, weights[rows.first : rows.end], self._alike(wide, self.n_keys), totals)
-        heads[:] = weights.to(self.v.dtype) @ self._value(head)
+            self._add(one, wide, weights[None, rows.first : rows.end], self._equal(wide))
+        self.output[0, head] = weights @ self.v[head]
         pattern: np.ndarray = weights.cpu().numpy()
         return pattern
-
-    # Edits ------------------------------------------------------------------------------------------------------------
-
-    def _reach(self, tensor: str, head: int) -> bool:
-        name = f"{self.name.removesuffix('.pattern')}.{tensor}"
-        return any(edit.applies(name) and edit.of_head(head) is not None for edit in self.edits)
-
-    def _edited(self, tensor: str, name: str, values: Tensor, head: int) -> Tensor:
-        for edit in self.edits:
-            if edit.applies(name) and (own := edit.of_head(head)) is not None:
-                values = own(name, values[None, None])[0, 0]  # type: ignore[operator]
-        return values
-
-    def _mask_of(self, head: int | None) -> _Mask:
-        """The mask of all heads or, with its edits, of one."""
-        size = (self.n_queries, self.n_keys)
-        if head is None:
-            return self.shared.mask(self.inputs.mask, *size)
-        plain = _plain(self.inputs.mask, *size)
-        seen = torch.ones(size, dtype=torch.bool, device=self.q.device) if plain is None else plain
-        return _Mask(self._edited("mask", f"{self.name.removesuffix('.pattern')}.mask", seen, head), *size)
 
     # The result -------------------------------------------------------------------------------------------------------
 
@@ -311,29 +321,29 @@ class _Layer:
             bits,
         )
 
-    def _sums(self, totals: Sequence[_Totals]) -> Sums:
-        of_rows = ("mass", "entropy", "received", "own")
-        named = {name: _array([getattr(each, name) for each in totals]) for name in of_rows}
-        shifted = _array([each.shifted for each in totals]).T
-        return Sums(**named, **dict(zip(("previous", "next", "same"), shifted, strict=True)))
+    def _sums(self) -> Sums:
+        return Sums(**{each.name: _array(getattr(self.totals, each.name)) for each in fields(Sums)})
 
-    def _thumbs(self, totals: Sequence[_Totals]) -> np.ndarray:
+    def _thumbs(self) -> np.ndarray:
         """Pool the largest weight of each run of rows over runs of keys, too."""
-        largest = _array([each.largest for each in totals])  # (head, run, key)
-        pooled: np.ndarray = np.maximum.reduceat(largest, bins(self.n_keys)[:-1], axis=-1)
+        pooled: np.ndarray = np.maximum.reduceat(_array(self.totals.largest), bins(self.n_keys)[:-1], axis=-1)
         return pooled
 
-    def _sink(self, totals: Sequence[_Totals]) -> Tensor:
-        assert self.inputs.sinks is not None
-        log_sums = torch.stack([each.log_sums for each in totals])  # (head, query)
-        return (self.inputs.sinks.float()[:, None] - log_sums).exp()[None]
+
+def _alike(heads: Sequence[int], masks: Sequence[_Mask]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the end of each run of these heads that have the same mask."""
+    first = None
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        first = head if first is None else first
+        if following != head + 1 or masks[following] is not masks[head]:
+            yield first, head + 1
+            first = None
 
 
-def _array(tensors: Sequence[Tensor]) -> np.ndarray:
-    stacked: np.ndarray = torch.stack([*tensors]).cpu().numpy()
-    return stacked
+def _array(tensor: Tensor) -> np.ndarray:
+    array: np.ndarray = tensor.cpu().numpy()
+    return array
 
 
 def _copy(tensor: Tensor) -> np.ndarray:
-    copied: np.ndarray = tensor.float().cpu().numpy().copy()  # a Trace outlives the pass
-    return copied
+    return _array(tensor.float()).copy()  # a Trace outlives the pass
