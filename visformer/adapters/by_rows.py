@@ -20,11 +20,11 @@ from visformer.trace.names import Axis
 from visformer.trace.overview import Overview, PatternOnDemand, Rule, bins
 from visformer.trace.row_totals import Sums, kinds_of, same_place
 
-_BLOCK = 128
+_BLOCK = 64
 """Rows of a block, about: whole runs of a thumbnail."""
 
-_WEIGHTS = 1 << 18
-"""Weights of a block, about, in which there are as many heads as that."""
+_WEIGHTS = 1 << 19
+"""Weights of a block, about, in which there are as many heads as that: torch gives each thread heads of its own."""
 
 CELLS = ("bias", "scores", "mask", "pattern")
 """Tensors (batch, head, query, key): what needs one of them whole is computed whole."""
@@ -199,7 +199,7 @@ class _Layer:
         for rows in mask.blocks:
             cancellation.check()
             alike = self._equal(rows)
-            step = max(1, _WEIGHTS // ((rows.end - rows.first) * rows.stop))
+            step = -(-_WEIGHTS // ((rows.end - rows.first) * rows.stop))
             for first in range(heads.start, heads.stop, step):
                 some = slice(first, min(first + step, heads.stop))
                 weights = self._softmax(self._scores(some, rows.first, rows.end, rows.stop), some, rows)

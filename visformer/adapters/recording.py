@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from threading import Lock
 from typing import Any
@@ -344,7 +344,7 @@ class Recorder:
         """
         self._wanted = wanted
         self._attended, self._expected = 0, sum(name.endswith(".pattern") for name in wanted or ())
-        self._shared = None if show is None else Shared(lambda side: show(sides[0][side]))
+        self._shared = None if show is None else Shared(cache(lambda side: tuple(show(sides[0][side]))))
         self.edits = edits
         self._sides, self._growing, self._axes = sides, growing, axes
         self._copied, self._is_batch = copied, len(sides) > 1  # of which one sentence would keep all in memory

@@ -42,6 +42,7 @@ class _Pass:
     rows: int  # sentences in the batch
     callers: Callers  # of the model that runs: hooks of another one leave its values alone
     is_fused: bool  # whether torch's fused attention computes it
+    by_rows: bool  # whether masks are boolean since attention is computed by rows
     turns: dict[int, int] = field(default_factory=dict)
     # By id: additive masks, which are held so that their ids stay theirs, their finite parts, and what they allow.
     masks: dict[int, tuple[Tensor, Tensor | None, Tensor]] = field(default_factory=dict)
@@ -64,7 +65,8 @@ def watching(recorder: Recorder, part: str, callers: Callers, *, may_fuse: bool)
     """
     inside = (f"{path}.{name}" for paths in callers.values() for path in paths for name in _INSIDE)
     is_fused = may_fuse and not any(map(recorder.wants, inside))
-    token = _pass.set(_Pass(part, len(recorder.rows), callers, is_fused))
+    by_rows = may_fuse and any(recorder.wants(f"{path}.overview") for paths in callers.values() for path in paths)
+    token = _pass.set(_Pass(part, len(recorder.rows), callers, is_fused, by_rows))
     try:
         with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             yield
@@ -190,8 +192,10 @@ def _softmax(
 def _mask_of(*args: Any, **kwargs: Any) -> Tensor | None:
     """Make the mask that the pass's attention takes: a causal one is none where torch's fused attention knows it."""
     running = _pass.get()
-    made: Tensor | None = (sdpa_mask if running is not None and running.is_fused else eager_mask)(*args, **kwargs)
-    return made
+    if running is None or not (running.is_fused or running.by_rows):
+        return eager_mask(*args, **kwargs)
+    skips = running.is_fused and kwargs.pop("allow_is_causal_skip", True)
+    return sdpa_mask(*args, **{**kwargs, "allow_is_causal_skip": skips})
 
 
 AttentionInterface.register(NAME, attend)
