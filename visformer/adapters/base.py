@@ -53,6 +53,9 @@ from visformer.trace.names import Axis, axes_of
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
+Labels = tuple[dict[str, tuple[str, ...]], dict[str, tuple[bool, ...]], dict[str, tuple[int, ...]]]
+"""What a Trace says of the tokens of each side: tokens, special and words."""
+
 
 @dataclass(frozen=True)
 class ModelInfo:
@@ -72,6 +75,8 @@ class ModelInfo:
         position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
         moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
         blocks: its architecture: the order of sublayers and norms in each stack; :attr:`visformer.Trace.blocks` has it.
+        grid: rows and columns of patches of the picture that it reads; None: it reads a text.
+        patch_size: height and width of a patch in pixels.
     """
 
     name: str
@@ -87,6 +92,8 @@ class ModelInfo:
     position: str = "unknown"
     moment: int | None = None
     blocks: Blocks | None = None
+    grid: tuple[int, int] | None = None
+    patch_size: int = 0
 
 
 class TracedModel(ABC):
@@ -717,13 +724,22 @@ class TracedModel(ABC):
         likeliest = {}
         if "logits" in tensors and "tgt" in ids:
             likeliest["likeliest"] = [list(alternatives(self.text, row)) for row in tensors["logits"].value]
+        tokens, special, words = self._labels(ids)
         return Trace(
-            tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
-            special={side: self.text.is_special(row) for side, row in ids.items()},
-            words={side: self.text.words(row) for side, row in ids.items()},
+            tokens=tokens,
+            special=special,
+            words=words,
             tensors=tensors,
             params=params,
             meta={"model": self.info.name, **moment, **precision, **meta, "ids": ids, **likeliest, **about, **blocks},
+        )
+
+    def _labels(self, ids: Mapping[str, Sequence[int]]) -> Labels:
+        """Return the tokens of each side as displayed, whether each is special, and the word that it belongs to."""
+        return (
+            dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
+            {side: self.text.is_special(row) for side, row in ids.items()},
+            {side: self.text.words(row) for side, row in ids.items()},
         )
 
     def _decode_greedily(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:
