@@ -1,10 +1,24 @@
 """What a captioner learns from, and how it is scored."""
 
+from typing import cast
+
 import torch
 
+from visformer.adapters.own import Captioner
+from visformer.model.config import VisionConfig
+from visformer.model.kinds import initial_model
 from visformer.model.tokenizer import EOS
+from visformer.model.transformer import Transformer
 from visformer.scenes import Scene, SceneObject, caption
-from visformer.training.captions import _rows, caption_batches, caption_tokenizer, held_out_scenes, words_right
+from visformer.training.captions import (
+    _rows,
+    accuracy,
+    alignment,
+    caption_batches,
+    caption_tokenizer,
+    held_out_scenes,
+    words_right,
+)
 
 TWO = Scene((SceneObject("circle", "red", 0), SceneObject("square", "blue", 4)))
 
@@ -39,6 +53,17 @@ def test_words_are_right_where_they_stand():
     assert words_right(TWO, text.replace("blue", "green"), "en") == [True, True, False, True]
     assert words_right(TWO, "a red circle", "en") == [False] * 4
     assert words_right(TWO, caption(TWO, "zh"), "zh") == [True] * 4
+
+
+def test_an_untrained_captioner_names_nothing_and_reads_no_word_off_its_object():
+    tokenizer, scenes = caption_tokenizer(), held_out_scenes()[0][:40]
+    config = VisionConfig(
+        len(tokenizer), image_size=32, patch_size=4, d_model=16, n_heads=2, n_encoder_layers=1, n_decoder_layers=1
+    )
+    model = Captioner(cast(Transformer, initial_model(config, 3)).eval(), tokenizer)
+    assert accuracy(model, scenes)["en"]["words"]["right"] == 0
+    found = alignment(model, scenes[:20], scenes[20:])
+    assert found["on"] < 0.6 and found["on"] + found["other"] <= 1
 
 
 def test_the_rows_of_a_word_predict_its_first_token_and_read_its_last():
