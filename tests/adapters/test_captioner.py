@@ -52,6 +52,8 @@ def test_a_caption_is_forced_in_its_own_language():
     trace = captioner().trace(image=render(SCENE), text="左上角的红色圆形")
     assert trace.meta["forced"] and trace.meta["to"] == "zh" and trace.tokens["tgt"][0] == "<zh>"
     assert trace.meta["target"] == "左上角的红色圆形"
+    as_others = captioner().trace(render(SCENE), "左上角的红色圆形", pair=None)  # as pages call any model
+    assert as_others.tokens == trace.tokens
     assert captioner().trace(image=SCENE, to="zh").meta["target"] == caption(SCENE, "zh")
 
 
@@ -67,7 +69,7 @@ def test_pictures_are_traced_in_one_pass_as_alone():
     scenes = list(islice(draw(2, held_out=True), 3))
     many = list(captioner().trace_many(map(render, scenes), record=("*.cross_attn.pattern", "logits")))
     for scene, trace in zip(scenes, many, strict=True):
-        alone = captioner().trace(scene, record=("*.cross_attn.pattern", "logits"))
+        alone = captioner().trace(image=scene, record=("*.cross_attn.pattern", "logits"))
         assert trace.tokens == alone.tokens and np.array_equal(trace.image, alone.image)
         np.testing.assert_allclose(trace["logits"].value, alone["logits"].value, atol=1e-4)
 
@@ -113,7 +115,7 @@ def test_what_patches_show_can_be_changed_and_has_gradients():
 )
 def test_what_is_no_picture_of_this_model_is_named_with_the_remedy(image, error, message):
     with pytest.raises(error, match=message):
-        captioner().trace(image)
+        captioner().trace(image=image)
 
 
 def test_other_mistakes_are_named():
@@ -123,8 +125,19 @@ def test_other_mistakes_are_named():
         captioner().trace(image=SCENE, text=" ")
     with pytest.raises(ArgumentError, match="Text 1, counted from 0: mini-caption reads a picture, not a text"):
         list(captioner().trace_many([render(SCENE), "a red circle"]))
-    with pytest.raises(TypeError, match="image"):
-        vf.load("en-zh").trace(image=SCENE)
+    with pytest.raises(VisformerError, match="mini-caption reads one picture: pass it once"):
+        captioner().trace(render(SCENE), image=SCENE)
+    for given in ({"image": SCENE}, {"source": "A cat.", "text": "一只猫。"}):
+        with pytest.raises(VisformerError, match="en-zh reads a text, no picture: pass source and target"):
+            vf.load("en-zh").trace(**given)
+    with pytest.raises(TextError, match="None is not a text: pass one sentence"):
+        vf.load("en-zh").trace()
+
+
+def test_a_text_as_source_is_refused_with_the_remedy():
+    for call in (captioner().trace, captioner().translate, captioner().tokenize):
+        with pytest.raises(ArgumentError, match=r"mini-caption reads a picture, not a text: pass image=, .* 'A cat\.'"):
+            call("A cat.")
 
 
 def test_models_that_read_pictures_are_not_offered_on_pages():

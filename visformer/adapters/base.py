@@ -38,7 +38,7 @@ from visformer.adapters.recording import (
     renewed,
     require_changes,
 )
-from visformer.adapters.requests import Batches, Encoded, Text, TextRequest, checked_ids, run_all, side_by_side
+from visformer.adapters.requests import Batches, Encoded, Picture, Text, TextRequest, checked_ids, run_all, side_by_side
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
 from visformer.errors import N_, EditError, Message, TextError, TraceError, VisformerError
@@ -277,9 +277,11 @@ class TracedModel(ABC):
 
     def trace(
         self,
-        source: Text,
+        source: Text | None = None,
         target: Text | None = None,
         *,
+        image: Picture = None,
+        text: Text | None = None,
         pair: Text | None = None,
         to: str | None = None,
         record: str | Sequence[str] = ("*.pattern",),
@@ -294,6 +296,9 @@ class TracedModel(ABC):
             target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
                 the text after ``source``; a text, or its token ids without specials, such as those of a
                 :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
+            image: for a model that reads pictures, in place of ``source``: uint8 (row, column, RGB), or what NumPy
+                makes one of, such as an image of PIL or a :class:`visformer.scenes.Scene`.
+            text: the text that goes with a picture, such as the caption to force; None: the model's own.
             pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
             record: glob patterns over names of tensors and weights, such as "*.w_q". The mass of an attention sink,
@@ -312,9 +317,10 @@ class TracedModel(ABC):
             TraceError: ``record`` names nothing, or a row of a pattern does not sum to 1.
             BudgetError: the trace would be too large.
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
-            VisformerError: a model of this kind does not accept a target or a pair.
+            VisformerError: a model of this kind does not accept a target, a pair or a picture.
         """
         self._require_language(to)
+        source, target = self._inputs(source, target, image, text)
         request = self._request(source, target, pair=pair, to=to, record=globs(record), edits=self._edits(edits))
         with budget(max_bytes):
             (trace,) = self._traced([self._encode(request)])
@@ -682,6 +688,15 @@ class TracedModel(ABC):
         if second is not None and isinstance(first, str) != isinstance(second, str):
             raise TextError(N_("A pair is two texts, or the token ids of both."))
         return TextRequest(first, forced, second, **checked)
+
+    def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
+        """Return source and target of :meth:`trace`, which a model that reads pictures is given by other names."""
+        if image is not None or text is not None:
+            raise VisformerError(
+                N_("{name} reads a text, no picture: pass source and target, without image= and text=."),
+                name=self.info.name,
+            )
+        return source, target
 
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)

@@ -296,9 +296,13 @@ class Translator(EncoderDecoder):
 class Captioner(EncoderDecoder):
     """A :class:`visformer.Transformer` that reads a picture and describes it in English or Chinese.
 
-    The source's tokens are the picture's patches, "r1c1" the first of the first row. Wherever another model takes a
-    source text, this one takes a picture: an array of uint8, (row, column, RGB), or what NumPy makes one of, such as an
-    image of PIL or a :class:`visformer.scenes.Scene`.
+    The source's tokens are the picture's patches, "r1c1" the first of the first row. ``trace(image=..., text=...)``
+    takes the picture and, to force it, its caption; None: the model's own, in ``to`` or English. Every other method
+    takes a picture in place of a source text. Its errors name what is wrong: ArgumentError: a text, or no array;
+    ShapeError: another size; VisformerError: numbers that are not whole, or not from 0 to 255.
+
+    "src.pixels" is always recorded, from which :attr:`visformer.Trace.image` is put together; ``trace.meta["grid"]``
+    has the numbers of rows and columns of patches. An edit of "src.pixels" changes what patches show.
     """
 
     def __init__(self, module: Transformer, tokenizer: Tokenizer, **about: str) -> None:
@@ -309,38 +313,6 @@ class Captioner(EncoderDecoder):
         self._known = (math.prod(config.grid), len(tokenizer))
         self._names = ("src.pixels", *self._names)
         self._meta["grid"] = [*config.grid]
-
-    def trace(  # type: ignore[override]  # the source is a picture, and says so
-        self,
-        image: Picture,
-        text: Text | None = None,
-        *,
-        to: str | None = None,
-        record: str | Sequence[str] = ("*.pattern",),
-        edits: Edit | Sequence[Edit] = (),
-        max_bytes: int | None = None,
-    ) -> Trace:
-        """Run the model on a picture and record the tensors that ``record`` names.
-
-        Args:
-            image: the picture, uint8 (row, column, RGB) or what NumPy makes one of.
-            text: the caption to force, or its token ids; None: the model's own greedy output.
-            to: language of the caption, "en" or "zh"; None: that of ``text``, else English.
-            record: as for :meth:`TracedModel.trace`; "src.pixels" is always recorded, which
-                :attr:`visformer.Trace.image` is put together from.
-            edits: as for :meth:`TracedModel.trace`. Those of "src.pixels" change what patches show.
-            max_bytes: as for :meth:`TracedModel.trace`.
-
-        Returns:
-            One full pass: "src" are the patches, row by row, ``meta["grid"]`` the numbers of their rows and columns.
-
-        Raises:
-            ArgumentError: ``image`` is a text, or no array.
-            ShapeError: the picture has another size; the message names both.
-            VisformerError: its numbers are not whole, or not from 0 to 255; see also :meth:`TracedModel.trace`.
-        """
-        picture = self._given(image)  # here, where an error can name the image
-        return super().trace(picture, text, to=to, record=record, edits=edits, max_bytes=max_bytes)
 
     def tokenize(self, text: Picture) -> tuple[str, ...]:
         """Return the names of a picture's patches; see :class:`TracedModel`."""
@@ -357,6 +329,11 @@ class Captioner(EncoderDecoder):
         """See :class:`TracedModel`; the picture is the Trace's."""
         read = super().read_again(trace)
         return replace(read, request=replace(read.request, source=self._given(trace.image)))
+
+    def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
+        if source is not None and image is not None:
+            raise VisformerError(N_("{name} reads one picture: pass it once, as image=."), name=self.info.name)
+        return self._given(source if image is None else image), target if text is None else text
 
     def _given(self, text: Any, *, of_target: bool = False) -> Any:
         """Check a picture, and return it as uint8 (row, column, RGB)."""
