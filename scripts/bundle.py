@@ -3,7 +3,7 @@
 python -m scripts.bundle runs/en-zh valid.tsv, with what visformer evaluate --json printed as evaluation.json in its
 checkpoint; python -m scripts.model_card then writes the figures into the card.
 python -m scripts.bundle runs/mini-gpt valid.tsv mini-gpt copies a decoder-only model, and with --packed, without its
-moments, a second seed in about five bits a weight.
+moments, a second seed in about five bits a weight; python -m scripts.bundle runs/mini-caption mini-caption a captioner.
 """
 
 import json
@@ -18,7 +18,7 @@ from safetensors import safe_open
 import visformer as vf
 from scripts import choose_silences
 from scripts.choose_heads import start
-from visformer.adapters.checkpoints import history
+from visformer.adapters.checkpoints import CAPTIONER, history
 from visformer.adapters.own import Translator
 from visformer.model.checkpoints import FOLDER, load_checkpoint, pack
 from visformer.model.kinds import Model
@@ -42,11 +42,8 @@ ALIGNED = Path(__file__).resolve().parents[1] / "supplement" / "alignment.tsv"
 
 def bundle(run: Path, valid_file: Path, name: str = "en-zh", *, packed: bool = False) -> None:
     """Copy ``run``'s checkpoint to the bundled model ``name``; the model card is not changed."""
-    source, target = run / "checkpoint", FOLDER / name
-    target.mkdir(exist_ok=True)
+    source, target = run / "checkpoint", copy(run, name)
     looked_at, held_out = split_pairs(read_pairs(valid_file), seed=SPLIT_SEED)
-    for file in ("model.safetensors", "tokenizer.json", "curve.csv", "evaluation.json"):
-        shutil.copyfile(source / file, target / file)  # not the permissions: everybody may read the weights
     if packed:
         print(f"{pack_checkpoint(target, held_out):.4f} nats a token from the trained weights")
     else:
@@ -57,6 +54,16 @@ def bundle(run: Path, valid_file: Path, name: str = "en-zh", *, packed: bool = F
         (target / "start.json").write_text(json.dumps(start(model)) + "\n", encoding="utf-8")
         choose_silences.write(model, target)
     write_sums(target)
+
+
+def copy(run: Path, name: str) -> Path:
+    """Copy the files of ``run``'s checkpoint to the bundled model ``name``, and return that folder."""
+    target = FOLDER / name
+    target.mkdir(exist_ok=True)
+    for file in ("model.safetensors", "tokenizer.json", "curve.csv", "evaluation.json"):
+        shutil.copyfile(run / "checkpoint" / file, target / file)  # not the permissions: everybody may read the weights
+    write_sums(target)
+    return target
 
 
 def pack_checkpoint(folder: Path, held_out: Sequence[Pair]) -> float:
@@ -150,4 +157,7 @@ def alignment_errors(model: Translator) -> dict[str, float]:
 
 if __name__ == "__main__":
     run, valid, *name = (argument for argument in sys.argv[1:] if argument != "--packed")
-    bundle(Path(run), Path(valid), *name, packed="--packed" in sys.argv)
+    if valid == CAPTIONER:
+        copy(Path(run), CAPTIONER)
+    else:
+        bundle(Path(run), Path(valid), *name, packed="--packed" in sys.argv)

@@ -16,7 +16,7 @@ from typing import Any
 
 import visformer as vf
 from visformer.adapters.base import TracedModel
-from visformer.adapters.checkpoints import BUNDLED, GPT
+from visformer.adapters.checkpoints import GPT, OF_TEXT
 from visformer.analysis import bundled_trees
 from visformer.analysis.atlas import Data, build
 from visformer.analysis.atlas.archive import bundled_file, pack
@@ -101,7 +101,7 @@ def bundle(name: str, folder: Path) -> None:
 def main() -> None:
     """Write the files, and their checksums."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=[*BUNDLED, *MOMENTS], help="bundled models, or moments of them")
+    parser.add_argument("models", nargs="*", default=[*OF_TEXT, *MOMENTS], help="bundled models, or moments of them")
     with tempfile.TemporaryDirectory() as folder:
         for i, name in enumerate(parser.parse_args().models):
             bundle(name, Path(folder) / str(i))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import visformer as vf
 from scripts.choose_heads import expected, heads_of, named
-from visformer.adapters.checkpoints import BUNDLED, folder_of
+from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.adapters.own import Translator
 from visformer.edits import Silence
 from visformer.pictures.examples import EXAMPLES
@@ -97,7 +97,7 @@ def write(model: Translator, folder: Path, n: int = 30) -> None:
 def main() -> None:
     """Write the file beside the weights, and its checksum."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", nargs="?", default=BUNDLED[0], help="a bundled model, or the folder of a checkpoint")
+    parser.add_argument("model", nargs="?", default=TRANSLATOR, help="a bundled model, or the folder of a checkpoint")
     parser.add_argument("--sentences", type=int, default=30, help="of each language in everyday.tsv")
     arguments = parser.parse_args()
     write(vf.load(arguments.model), folder_of(arguments.model), arguments.sentences)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import visformer as vf
 from scripts.bundle import ALIGNED
 from visformer.adapters.base import TracedModel
-from visformer.adapters.checkpoints import BUNDLED, HEADS, TRANSLATOR, folder_of, steps
+from visformer.adapters.checkpoints import HEADS, OF_TEXT, TRANSLATOR, folder_of, steps
 from visformer.analysis import atlas, bundled_trees, head_history, syntactic_heads
 from visformer.pictures.heads import ALIGNMENT, METHODS, RELATIONS, labelled, pruned, ranked
 from visformer.system.files import write_sums
@@ -95,7 +95,7 @@ def write(tables: dict[str, "pd.DataFrame"], folder: Path) -> None:
 def main() -> None:
     """Write the files, and their checksums."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=BUNDLED, help="bundled models")
+    parser.add_argument("models", nargs="*", default=OF_TEXT, help="bundled models")
     for name in parser.parse_args().models:
         folder = folder_of(name)
         write(measured(vf.load(name), folder), folder)

@@ -1,8 +1,7 @@
 """Write what evaluations measured into the tables of the model cards and of both READMEs, and draw the card's diagram.
 
 python -m scripts.model_card reads each bundled evaluation.json, which ``visformer evaluate --json`` printed, or
-``visformer train-gpt`` wrote. A test
-checks that tables and diagram are up to date.
+``visformer train-gpt`` and ``visformer train-caption`` wrote. A test checks that tables and diagram are up to date.
 """
 
 import json
@@ -14,13 +13,14 @@ from typing import Any
 import plotly.graph_objects as go
 
 from scripts.docs import ROOT
-from visformer.adapters.checkpoints import BUNDLED
+from visformer.adapters.checkpoints import CAPTIONER, OF_TEXT
 from visformer.export import figure_svg
 from visformer.model.checkpoints import FOLDER
 from visformer.pictures.charts.panels import look
 from visformer.pictures.style import CURVES, FAINT, LINE
 
-CARD, *GPT_CARDS = (FOLDER / name for name in BUNDLED)
+CARD, *GPT_CARDS = (FOLDER / name for name in OF_TEXT)
+CAPTION_CARD = FOLDER / CAPTIONER
 DIAGRAM = CARD / "reliability.svg"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 DIRECTIONS = ("en-zh", "zh-en")
@@ -177,6 +177,49 @@ def induction(told: dict[str, Any]) -> Iterator[Row]:
     yield "share of random sequences in the training", f"{one['random_share']:.0%}"
 
 
+def captions(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield how many captions of held-out scenes are right, and what captions of other scenes' pictures give."""
+    both = [told["accuracy"][language] for language in ("en", "zh")]
+    yield "", "English", "Chinese"
+    for key, name in (("scenes", "scenes whose colours and shapes are all right"), ("words", "of these words")):
+        yield name, *(rate(one[key]) for one in both)
+        yield f"{name}, caption of another picture", *(rate(one["shuffled"][key]) for one in both)
+    yield "captions right to the letter", *(rate(one["exact"]) for one in both)
+
+
+def rate(told: dict[str, Any]) -> str:
+    """Write a share as two numbers, with its interval."""
+    return f"{told['right']:,} of {told['n']:,} ({interval(told, '.1%')})"
+
+
+def reading(told: dict[str, Any]) -> Iterator[Row]:
+    """Yield how often a word reads its object, and what chance would give."""
+    one = told["alignment"]
+    chosen = [one[part] for part in ("reading", "layer", "head")]
+    yield "", "share"
+    yield f"on its object, {one['n']:,} words of {one['scenes']:,} scenes", f"{one['on']:.1%} ({interval(one, '.1%')})"
+    for kind, share in one["by"].items():
+        yield f"on its object, {kind}", f"{share:.1%}"
+    yield "on another object", f"{one['other']:.1%}"
+    yield "expected of any patch", f"{one['area']:.1%}"
+    yield "expected of any patch that shows an object", f"{one['any object']:.1%}"
+    yield "read", where(*chosen)
+    singles = {name: share for name, share in one["each"].items() if "None" not in name}
+    name = max(singles, key=singles.__getitem__)
+    reading, layer, head = name.split()
+    yield (
+        f"best of {len(singles)} single heads and rows, {where(reading, int(layer), int(head))}",
+        f"{singles[name]:.1%}",
+    )
+
+
+def where(reading: str, layer: int | None, head: int | None) -> str:
+    """Name what was read of the cross-attention, from 1."""
+    which = "all layers" if layer is None else f"layer {layer + 1}"
+    whose = "mean of all heads" if head is None else f"head {head + 1}"
+    return f"{which}, {whose}, the row that {'predicts' if reading == 'prediction' else 'reads'} the word"
+
+
 # The table of the READMEs ---------------------------------------------------------------------------------------------
 
 WORDS: dict[str, dict[str, str]] = {
@@ -253,7 +296,10 @@ TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
 GPT_TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
     table.__name__: table for table in (perplexity, induction)
 }
-PAGES = (*(card / "README.md" for card in (CARD, *GPT_CARDS)), *(ROOT / name for name in WORDS))
+CAPTION_TABLES: dict[str, Callable[[dict[str, Any]], Iterator[Row]]] = {
+    table.__name__: table for table in (captions, reading)
+}
+PAGES = (*(card / "README.md" for card in (CARD, *GPT_CARDS, CAPTION_CARD)), *(ROOT / name for name in WORDS))
 
 
 def written(page: Path) -> str:
@@ -261,6 +307,8 @@ def written(page: Path) -> str:
     told, tables = evaluation(), TABLES
     if page.parent in GPT_CARDS:
         told, tables = evaluation(page.parent), GPT_TABLES
+    elif page.parent == CAPTION_CARD:
+        told, tables = evaluation(page.parent), CAPTION_TABLES
 
     def table(name: str) -> str:
         head, *rows = figures(told, WORDS[page.name]) if name == "figures" else tables[name](told)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from scripts.docs import DOCS
 from visformer.adapters.own import weights_of
 from visformer.i18n import translations
-from visformer.model.config import TransformerConfig
+from visformer.model.config import TransformerConfig, VisionConfig
 from visformer.model.transformer import Transformer
 from visformer.trace.names import TENSORS, WEIGHTS, Axis, axes_of
 
@@ -37,7 +37,8 @@ def weight_axes() -> dict[str, list[str]]:
     """The names of each weight's axes, as in a small model with all of them."""
     sizes = {"d_model": 4, "n_heads": 2, "d_ff": 4, "n_encoder_layers": 1, "n_decoder_layers": 1}
     config = TransformerConfig(src_vocab=4, tgt_vocab=4, norm="pre", final_norm=True, **sizes)  # type: ignore[arg-type]
-    weights = weights_of(Transformer(config))
+    reads_pictures = VisionConfig(4, image_size=2, patch_size=1, **sizes)
+    weights = weights_of(Transformer(reads_pictures)) | weights_of(Transformer(config))
     return {name: [*_names(weights[name.format(**EXAMPLE)].axes)] for name in WEIGHTS}
 
 

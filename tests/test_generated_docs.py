@@ -37,9 +37,13 @@ def test_the_figures_of_model_card_and_readmes_are_those_of_the_evaluation(page)
     text = page.read_text(encoding="utf-8")
     assert text == model_card.written(page), "run: python -m scripts.model_card"
     cards = {model_card.CARD: model_card.TABLES, **dict.fromkeys(model_card.GPT_CARDS, model_card.GPT_TABLES)}
+    cards[model_card.CAPTION_CARD] = model_card.CAPTION_TABLES
     assert [name for _, name, _ in model_card.MARKS.findall(text)] == [*cards.get(page.parent, ["figures"])]
     if page.parent in model_card.GPT_CARDS:
         assert f"| {model_card.evaluation(page.parent)['induction']['score']:.3f} (" in text
+        return
+    if page.parent == model_card.CAPTION_CARD:
+        assert f"| {model_card.evaluation(page.parent)['alignment']['on']:.1%} (" in text
         return
     told = model_card.evaluation()["bleu"]["all"]
     assert f"| {told['en-zh']['bleu']:.1f} | {told['zh-en']['bleu']:.1f} |" in text

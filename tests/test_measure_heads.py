@@ -7,7 +7,7 @@ import pytest
 import visformer as vf
 from scripts.measure_heads import aligning, history, measured, write
 from tests.support import tiny_gpt
-from visformer.adapters.checkpoints import BUNDLED, folder_of, head_scores, steps
+from visformer.adapters.checkpoints import OF_TEXT, folder_of, head_scores, steps
 from visformer.analysis.known_heads import LEAST
 from visformer.app.session.measured import recorded
 from visformer.pictures.heads import labelled, ranked
@@ -16,7 +16,7 @@ KEYS = ["stack", "layer", "head"]
 
 
 def test_there_is_a_record_of_every_bundled_model_and_of_no_other():
-    for name in BUNDLED:
+    for name in OF_TEXT:
         assert {*recorded(name)} == {"zero", "mean", "gradient", "pruning", "known", "roles"}
     assert recorded("gpt2") == {}
 

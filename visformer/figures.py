@@ -110,7 +110,7 @@ def source_of(
         held = tuple(stack.name for stack in STACKS if stack.in_trace(source))
         return Source(record=lambda _: source, stacks=held or Source.stacks, **look)
 
-    from visformer.adapters.checkpoints import BUNDLED, figures_of
+    from visformer.adapters.checkpoints import OF_TEXT, figures_of
     from visformer.adapters.load import load
 
     @cache
@@ -142,7 +142,7 @@ def source_of(
         speak=cache(partial(source.translate, text, to=to)),
         read=cache(read),
         measure=measure,
-        models=BUNDLED,
+        models=OF_TEXT,
         moments=lambda: figures_of(_name_of(source)),
         stacks=tuple(stack.name for stack in STACKS if stack.of_kind(source.info.kind)),
         d_model=source.info.d_model,

@@ -9,6 +9,7 @@ from visformer.adapters.huggingface.families import FAMILIES
 from visformer.analysis import head_scores
 from visformer.edits import Block, Open, SetPattern, Shuffle, Silence, Uniform, Zero
 from visformer.errors import BudgetError, EditError, MissingTensor, TraceError
+from visformer.scenes import draw
 from visformer.trace.overview import PatternOnDemand, bins
 from visformer.trace.stacks import STACKS
 
@@ -156,3 +157,9 @@ def test_only_the_q_and_k_of_a_text_grow_with_it():
     sizes = [model.trace(ids[:n], ids[:2], record="overview").nbytes for n in (1_000, 2_000)]
     assert sizes[1] < 2.2 * sizes[0]
     assert model.trace(ids[:1_000], ids[:2], record="*.pattern").nbytes > 10 * sizes[0]
+
+
+def test_of_a_picture_too():
+    model, scene = vf.load("mini-caption"), next(draw(seed=3, held_out=True))
+    whole, trace = (model.trace(image=scene, record=record) for record in ("*.pattern", "overview"))
+    compare(whole, trace)

@@ -203,8 +203,8 @@ def test_an_installed_package_serves_the_app_installed_with_it(monkeypatch, tmp_
         ("runs/en-zh/none", "There is no model 'runs/en-zh/none': no such folder."),
         (
             "nope",
-            "There is no model 'nope': the bundled ones are en-zh, mini-gpt, mini-gpt-2, no folder has that name, and "
-            "the hub",
+            "There is no model 'nope': the bundled ones are en-zh, mini-gpt, mini-gpt-2, mini-caption, no folder has "
+            "that name, and the hub",
         ),
         (
             "untrained-9",
@@ -278,11 +278,12 @@ def test_a_closed_pipe_is_no_error():
 
 def test_models_are_listed():
     text, machine_readable = (CliRunner().invoke(main, ["models", *options]) for options in ([], ["--json"]))
-    info, gpt, second, untrained = json.loads(machine_readable.stdout)
+    info, gpt, second, caption, untrained = json.loads(machine_readable.stdout)
     assert (untrained["name"], untrained["source"]) == ("untrained-256x8-enc3-dec3-ff1024", "random weights, seed 0")
     assert (info["name"], info["kind"], info["licence"]) == ("en-zh", "encoder-decoder", "Apache-2.0")
     for each, name in ((gpt, "mini-gpt"), (second, "mini-gpt-2")):
         assert (each["name"], each["kind"], each["licence"]) == (name, "decoder", "Apache-2.0")
+    assert (caption["name"], caption["grid"]) == ("mini-caption", [8, 8]) and info["grid"] is None
     assert "untrained-256x8-enc3-dec3-ff1024: random weights" in text.output
     assert "mini-gpt: decoder, 4 layers, 6 heads, d_model 192" in text.output
     assert text.output.startswith("en-zh: encoder-decoder, 3 + 3 layers, 8 heads, d_model 256")

@@ -1,4 +1,4 @@
-"""visformer train, train-gpt and evaluate."""
+"""visformer train, train-gpt, train-caption and evaluate."""
 
 import json
 import re
@@ -125,6 +125,26 @@ def test_train_gpt(tmp_path, pairs, held_out, supplement):
     with (tmp_path / "run" / "checkpoint" / "curve.csv").open(encoding="utf-8") as file:
         assert file.readline().strip().endswith("seconds,induction")
     assert len(list((tmp_path / "run" / "checkpoint" / "moments").iterdir())) == 1
+
+
+@pytest.mark.full
+def test_train_caption(tmp_path, monkeypatch):
+    monkeypatch.setattr("visformer.training.captions.SCORED", 12)
+    monkeypatch.setattr("visformer.training.captions.CHOSEN_ON", 6)
+    command = ["train-caption", "--out", tmp_path / "run", "--epoch-batches", 2, "--batch-scenes", 4, "--layers", 1]
+    command += ["--d-model", 16, "--heads", 2, "--keep-moments", 3, "--epochs", 2]
+    printed = run(*command)
+    figures = json.loads((tmp_path / "run" / "checkpoint" / "evaluation.json").read_text(encoding="utf-8"))
+    assert json.dumps(figures, indent=2) in printed
+    assert figures["accuracy"]["zh"]["scenes"]["n"] == figures["alignment"]["scenes"] == 12
+    assert 0 <= figures["alignment"]["low"] <= figures["alignment"]["on"] <= figures["alignment"]["high"] <= 1
+    with (tmp_path / "run" / "checkpoint" / "curve.csv").open(encoding="utf-8") as file:
+        assert file.readline().strip().endswith("seconds,right_en,right_zh")
+    before = load_file(tmp_path / "run" / "checkpoint" / "model.safetensors")
+    run(*command)  # resumed after its end
+    after = load_file(tmp_path / "run" / "checkpoint" / "model.safetensors")
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+    assert "--batch-scenes was 4 and is 5" in fails(*command, "--batch-scenes", 5)
 
 
 TINY = ["--epochs", 1, "--epoch-pairs", 20, "--vocab", 700, "--d-model", 16, "--layers", 1, "--no-autocast"]

@@ -10,7 +10,7 @@ from safetensors import safe_open
 
 import visformer as vf
 from tests.support import tiny_translator
-from visformer.adapters.checkpoints import BUNDLED
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.errors import ConfigError
 from visformer.model.checkpoints import FOLDER
 from visformer.model.positions import POSITIONS
@@ -47,7 +47,7 @@ def test_an_invalid_name_is_refused_with_a_valid_example(name):
 
 
 def test_the_default_sizes_are_those_of_the_bundled_translator():
-    with safe_open(FOLDER / BUNDLED[0] / "model.safetensors", "numpy") as file:
+    with safe_open(FOLDER / TRANSLATOR / "model.safetensors", "numpy") as file:
         bundled = json.loads(file.metadata()["config"])
     config = vf.untrained().module.config
     for name in ("src_vocab", "tgt_vocab", "d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "norm",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import visformer
-from visformer.adapters.checkpoints import BUNDLED
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.errors import VisformerError
 from visformer.i18n import translations
 from visformer.system import settings
@@ -23,7 +23,7 @@ def test_settings_are_read_when_called(monkeypatch):
 
 
 def test_every_setting_has_a_type():
-    assert settings.MODEL({}) == BUNDLED[0]
+    assert settings.MODEL({}) == TRANSLATOR
     assert [settings.ANY_MODEL({"VISFORMER_ANY_MODEL": text}) for text in ("1", "0", "")] == [True, False, False]
     assert settings.HOSTS({"VISFORMER_HOSTS": "Demo.example.org, *.school"}) == ("demo.example.org", "*.school")
     sites = settings.FRAME_ANCESTORS({"VISFORMER_FRAME_ANCESTORS": "https://a.example, http://*.b.example:8080"})

@@ -42,7 +42,7 @@ from visformer.adapters.recording import (
     renewed,
     require_changes,
 )
-from visformer.adapters.requests import Batches, Encoded, Text, TextRequest, checked_ids, run_all, side_by_side
+from visformer.adapters.requests import Batches, Encoded, Picture, Text, TextRequest, checked_ids, run_all, side_by_side
 from visformer.edits import Edit
 from visformer.edits.base import _Edit
 from visformer.errors import N_, BudgetError, EditError, Message, TextError, TraceError, VisformerError
@@ -58,6 +58,9 @@ ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave
 PATTERNS = ("*.pattern",)
 _BY_FUNCTION = N_("a function that edits sees a layer whole")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
+
+Labels = tuple[dict[str, tuple[str, ...]], dict[str, tuple[bool, ...]], dict[str, tuple[int, ...]]]
+"""What a Trace says of the tokens of each side: tokens, special and words."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class ModelInfo:
         position: positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`.
         moment: the moment of its training, as numbered by :func:`visformer.moments`, if one was asked for.
         blocks: its architecture: the order of sublayers and norms in each stack; :attr:`visformer.Trace.blocks` has it.
+        grid: rows and columns of patches of the picture that it reads; None: it reads a text.
+        patch_size: height and width of a patch in pixels.
     """
 
     name: str
@@ -93,6 +98,8 @@ class ModelInfo:
     position: str = "unknown"
     moment: int | None = None
     blocks: Blocks | None = None
+    grid: tuple[int, int] | None = None
+    patch_size: int = 0
 
 
 class TracedModel(ABC):
@@ -276,9 +283,11 @@ class TracedModel(ABC):
 
     def trace(
         self,
-        source: Text,
+        source: Text | None = None,
         target: Text | None = None,
         *,
+        image: Picture = None,
+        text: Text | None = None,
         pair: Text | None = None,
         to: str | None = None,
         record: str | Sequence[str] | None = None,
@@ -293,6 +302,9 @@ class TracedModel(ABC):
             target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
                 the text after ``source``; a text, or its token ids without specials, such as those of a
                 :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
+            image: for a model that reads pictures, in place of ``source``: uint8 (row, column, RGB), or what NumPy
+                makes one of, such as an image of PIL or a :class:`visformer.scenes.Scene`.
+            text: the text that goes with a picture, such as the caption to force; None: the model's own.
             pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
             record: glob patterns over names of tensors and weights, such as "*.w_q". "overview" stands for
@@ -314,9 +326,10 @@ class TracedModel(ABC):
             TraceError: ``record`` names nothing, or a row of a pattern does not sum to 1.
             BudgetError: the trace would be too large.
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
-            VisformerError: a model of this kind does not accept a target or a pair.
+            VisformerError: a model of this kind does not accept a target, a pair or a picture.
         """
         self._require_language(to)
+        source, target = self._inputs(source, target, image, text)
         wanted = (OVERVIEW,) if record is None else globs(record)
         request = self._request(source, target, pair=pair, to=to, record=wanted, edits=self._edits(edits))
         with budget(max_bytes):
@@ -725,6 +738,15 @@ class TracedModel(ABC):
             raise TextError(N_("A pair is two texts, or the token ids of both."))
         return TextRequest(first, forced, second, **checked)
 
+    def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
+        """Return source and target of :meth:`trace`, which a model that reads pictures is given by other names."""
+        if image is not None or text is not None:
+            raise VisformerError(
+                N_("{name} reads a text, no picture: pass source and target, without image= and text=."),
+                name=self.info.name,
+            )
+        return source, target
+
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
 
@@ -766,13 +788,26 @@ class TracedModel(ABC):
         likeliest = {}
         if "logits" in tensors and "tgt" in ids:
             likeliest["likeliest"] = [list(alternatives(self.text, row)) for row in tensors["logits"].value]
+        tokens, special, words = self._labels(ids)
         return Trace(
-            tokens=dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
-            special={side: self.text.is_special(row) for side, row in ids.items()},
-            words={side: self.text.words(row) for side, row in ids.items()},
+            tokens=tokens,
+            special=special,
+            words=words,
             tensors=tensors,
             params=params,
             meta={"model": self.info.name, **moment, **precision, **meta, "ids": ids, **likeliest, **about, **blocks},
+        )
+
+    def _displayed(self, side: str, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the tokens of one side as displayed."""
+        return self._labels({side: ids})[0][side]
+
+    def _labels(self, ids: Mapping[str, Sequence[int]]) -> Labels:
+        """Return the tokens of each side as displayed, whether each is special, and the word that it belongs to."""
+        return (
+            dict(zip(ids, displayed(self.text, ids.values()), strict=True)),
+            {side: self.text.is_special(row) for side, row in ids.items()},
+            {side: self.text.words(row) for side, row in ids.items()},
         )
 
     def _decode_greedily(self, next_token: Predictor, batch: Sequence[Encoded]) -> list[tuple[list[int], float]]:

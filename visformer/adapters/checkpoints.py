@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -22,8 +22,30 @@ from visformer.system.files import remedy_of
 if TYPE_CHECKING:
     import pandas as pd
 
-BUNDLED = (TRANSLATOR := "en-zh", GPT := "mini-gpt", GPT_2 := "mini-gpt-2")
-"""Names of folders in visformer/model/checkpoints: the translator, a decoder-only model, and a second seed of it."""
+
+@dataclass(frozen=True)
+class Bundled:
+    """What is known of a bundled model before it is loaded.
+
+    Args:
+        source: where its weights come from.
+        reads: whether it reads a text or a picture; pages and files offer those that read a text.
+    """
+
+    source: str = "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
+    reads: Literal["text", "image"] = "text"
+
+
+BUNDLED = {
+    (TRANSLATOR := "en-zh"): Bundled(),
+    (GPT := "mini-gpt"): Bundled(),
+    (GPT_2 := "mini-gpt-2"): Bundled(),
+    (CAPTIONER := "mini-caption"): Bundled("bundled; trained on scenes that a script draws", reads="image"),
+}
+"""Folders in visformer/model/checkpoints: translator, decoder-only model, a second seed of it, captioner."""
+
+OF_TEXT = tuple(name for name, model in BUNDLED.items() if model.reads == "text")
+"""The bundled models that read a text."""
 
 
 def folder_of(name: str) -> Path:

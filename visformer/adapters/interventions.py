@@ -41,15 +41,18 @@ class Gradients:
 
 
 class TensorCollector:
-    """An edit that changes no value, and keeps the tensors of some names; the graph begins with the embeddings."""
+    """An edit that changes no value, and keeps the tensors of some names; the graph begins with embedding or pixels."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
         self.seen: dict[str, Tensor] = {}
+        self._begun: set[str] = set()  # sides
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Keep the tensor."""
-        if name.endswith(".embed"):
+        side, _, part = name.partition(".")
+        if part in ("pixels", "embed") and side not in self._begun:
+            self._begun.add(side)
             tensor = tensor.detach().requires_grad_()  # also where all weights are frozen
         if name in self._names:
             self.seen[name] = tensor

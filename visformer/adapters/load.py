@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from visformer.adapters.base import TracedModel
-from visformer.adapters.checkpoints import BUNDLED, Checkpoint, find, folder_of
+from visformer.adapters.checkpoints import BUNDLED, TRANSLATOR, Checkpoint, find, folder_of
 from visformer.adapters.faults import broken
 from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.learning.training import config_of, trained
@@ -51,11 +51,11 @@ def load(
     trace (:mod:`visformer.system.memory`).
 
     Args:
-        name: "en-zh", "mini-gpt" or "mini-gpt-2", the bundled ones; a folder with a visformer or transformers
-            checkpoint, or with an adapter of peft's, whose base model is loaded, too; a hub id, "owner/model"; the name
-            of an untrained Transformer (:mod:`visformer.model.untrained`); that of a small one that is trained now, in
-            seconds (:mod:`visformer.adapters.learning.recipe`); or "broken-1" to "broken-8", which have a fault to be
-            found.
+        name: "en-zh", "mini-gpt", "mini-gpt-2" or "mini-caption", the bundled ones; a folder with a visformer or
+            transformers checkpoint, or with an adapter of peft's, whose base model is loaded, too; a hub id,
+            "owner/model"; the name of an untrained Transformer (:mod:`visformer.model.untrained`); that of a small one
+            that is trained now, in seconds (:mod:`visformer.adapters.learning.recipe`); or "broken-1" to "broken-8",
+            which have a fault to be found.
         moment: an earlier moment of its training, as numbered by :func:`visformer.moments`; negative numbers count from
             the end. The name "en-zh@3" means moment 3 as well.
         device: device to run the model on.
@@ -145,7 +145,7 @@ def _load(
     module, tokenizer = load_checkpoint(folder, weights=chosen.weights, dtype=dtype or torch.float32)
     licence, source = "-", str(folder)
     if name in BUNDLED:
-        licence, source = "Apache-2.0", "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
+        licence, source = "Apache-2.0", BUNDLED[name].source
     model = adapted(module.to(device), tokenizer, name=called(folder), licence=licence, source=source)
     if isinstance(model, Translator) and chosen.weights is None:  # the threshold is of the trained model
         model.unsure_below = unsure_below(folder)
@@ -341,6 +341,7 @@ def untrained(
             )
         )
     config = like.module.config
+    assert isinstance(config, TransformerConfig)  # a translator reads text
     sizes = {name: getattr(config, name) for name in Untrained().sizes}
     return _from_seed(Untrained(**{**sizes, **choices}, seed=seed), like.tokenizer, config)
 
@@ -361,4 +362,4 @@ def _from_seed(
 
 @cache
 def _bundled_tokenizer() -> Tokenizer:
-    return Tokenizer.load(folder_of(BUNDLED[0]) / "tokenizer.json")
+    return Tokenizer.load(folder_of(TRANSLATOR) / "tokenizer.json")

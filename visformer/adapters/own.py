@@ -1,33 +1,37 @@
 """Our own models, with their tokenizer: tokenize, translate or continue a text, trace."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, ModelInfo, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, Labels, ModelInfo, TracedModel
 from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.recording import Passes, Recorder, Weight, check_budget, matching, may_cache
-from visformer.adapters.requests import Encoded, Text, TextRequest
+from visformer.adapters.requests import Encoded, Picture, Text, TextRequest
 from visformer.edits import Edit
-from visformer.errors import N_, CheckpointError, VisformerError
+from visformer.errors import N_, ArgumentError, CheckpointError, ShapeError, VisformerError
 from visformer.model import taps
+from visformer.model.config import VisionConfig
 from visformer.model.decoding import Decoding, NextOfText, NextToken
 from visformer.model.gpt import GPT
 from visformer.model.kinds import Config, Model
 from visformer.model.masks import PAD_ID, pad
+from visformer.model.patches import PatchEmbedding, pixels_of
 from visformer.model.positions import PAPERS
 from visformer.model.tokenizer import EOS, LANGUAGE_TOKEN, Tokenizer, detect_language
 from visformer.model.transformer import Transformer
 from visformer.system.arguments import checked_class
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
-from visformer.trace.names import D_MODEL, VOCAB, Axis, all_names, axes_of
+from visformer.trace.names import D_MODEL, PIXEL, VOCAB, Axis, all_names, axes_of
 
 READ_BACK = 0.02
 """Weight, in a translator's confidence, of the log probability with which the source is read back: chosen on one half
@@ -111,6 +115,8 @@ class OwnModel(TracedModel):
         config = self.module.config
         sizes = {"head": config.n_heads, "d_model": config.d_model, "d_k": config.d_k, "d_ff": config.d_ff}
         sizes["vocab"] = self.module.output.out_features
+        if isinstance(config, VisionConfig):
+            sizes["pixel"] = 3 * config.patch_size**2
         tokens = {"src": n_src, "tgt": n_tgt}
         return {
             name: tuple(sizes[a.name] if a.side is None else tokens[a.side] for a in axes_of(name) or ())
@@ -128,7 +134,7 @@ class OwnModel(TracedModel):
         self, tensors: frozenset[str], request: TextRequest, sides: Sequence[Mapping[str, Sequence[int]]]
     ) -> Recorder:
         """Return what visits the passes of a request."""
-        return Recorder(tensors, request.edits, sides=sides, show=self._row if self._overview(request) else None)
+        return Recorder(tensors, request.edits, sides=sides, show=self._displayed if self._overview(request) else None)
 
     @staticmethod
     def _decoding_session(
@@ -140,34 +146,46 @@ class OwnModel(TracedModel):
         return taps.session(recorder, wanted=recorder.wants)
 
 
-@checked_class
-class Translator(OwnModel):
-    """A :class:`visformer.Transformer` between English and Chinese, both ways."""
+class EncoderDecoder(OwnModel):
+    """A :class:`visformer.Transformer`: what the translator and the captioner share."""
 
     module: Transformer
 
-    def tokenize(self, text: Text) -> tuple[str, ...]:
-        """See :class:`TracedModel`; the last token of a text is </s>."""
-        return self._row(self._ids_of(self._given(text)))
+    @abstractmethod
+    def _source_ids(self, given: Any, *, scores: bool = True) -> list[int]:
+        """Return an id for each of the source's tokens."""
 
-    def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
-        src_ids = self._source_ids(source)
-        start = [self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(source, to)]), *settings.prefix]
+    @abstractmethod
+    def _sources(self, batch: Sequence[Encoded]) -> Tensor:
+        """Return what the encoder reads, its first axis the batch."""
+
+    @abstractmethod
+    def _language(self, request: TextRequest) -> str:
+        """Return the target language."""
+
+    def _judged(
+        self, batch: Sequence[Encoded], outputs: Sequence[tuple[list[int], float]]
+    ) -> list[tuple[list[int], float]]:
+        """Return each output, its ids and the confidence in them, with the confidence that is shown."""
+        return list(outputs)
+
+    def _decode(self, source: Any, to: str | None, settings: Settings) -> Decoding:
+        each = self._encode(TextRequest(source, None, None, to, (), settings.edits))
+        start = [*each.begin, *settings.prefix]
         self._require_room(len(start))
-        limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
+        limit = self._limit(len(each.src), len(start), settings.max_new_tokens)
         with self._decoding_session(settings.edits):
-            next_token = NextToken(self.module, self._tensor([src_ids]), cached=self._caches(settings.edits))
+            next_token = NextToken(self.module, self._sources([each]), cached=self._caches(settings.edits))
             decoding = self._generator.generate(next_token, torch.tensor([start]), limit, settings)
         ids = [*decoding.ids, self._end] if decoding.finished else list(decoding.ids)
-        ((_, sure),) = self._read_back([src_ids], start[:1], [(ids, decoding.confidence)])
+        ((_, sure),) = self._judged([each], [(ids, decoding.confidence)])
         return replace(decoding, confidence=sure)
 
     def _encode(self, request: TextRequest) -> Encoded:
-        src_ids = self._source_ids(request.source, scores=not self._overview(request))
-        start = self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(request.source, request.to)])
-        forced = None
-        if request.target is not None:
-            forced = self._target_ids(request.target, scores=not self._overview(request))
+        scores = not self._overview(request)
+        src_ids = self._source_ids(request.source, scores=scores)
+        start = self.tokenizer.token_id(LANGUAGE_TOKEN[self._language(request)])
+        forced = None if request.target is None else self._target_ids(request.target, scores=scores)
         return Encoded(request, src_ids, [start], forced)
 
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
@@ -176,22 +194,22 @@ class Translator(OwnModel):
         for each in batch:
             self._require_bytes(tensors, len(each.src), len(each.forced or ()), first)
         recorder = self._recorder(tensors, first, sides)
-        src_ids = self._tensor([each.src for each in batch])  # (batch, src)
+        sources = self._sources(batch)  # (batch, src), or pixels
         with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
-            memory = self.module.encode(src_ids)  # (batch, src, d_model)
+            memory = self.module.encode(sources)  # (batch, src, d_model)
         outputs = self._outputs(batch, memory)
         for side, each, (ids, _) in zip(sides, batch, outputs, strict=True):
             side |= {"tgt": [*each.begin, *ids[:-1]], "next": ids}
         params = [self._params(tensors, weights, side, first) for side in sides]
         with taps.session(recorder, wanted=recorder.wants, by_rows=recorder.by_rows):
             run = self.module.decode if recorder.wants("logits") else self.module.read_target
-            run(self._tensor([side["tgt"] for side in sides]), memory, src_ids)
+            run(self._tensor([side["tgt"] for side in sides]), memory, sources)
         return [self._trace_of(*row) for row in zip(batch, sides, recorder.rows, params, outputs, strict=True)]
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
-        src_ids = self._tensor([each.src for each in batch])  # (batch, src)
+        sources = self._sources(batch)
         with taps.session(visit, wanted=visit.wants):
-            return self.module.decode(self._tensor([each.tgt for each in batch]), self.module.encode(src_ids), src_ids)
+            return self.module(sources, self._tensor([each.tgt for each in batch]))
 
     def _outputs(self, batch: Sequence[Encoded], memory: Tensor) -> list[tuple[list[int], float | None]]:
         """What the decoder's rows predict, and the confidence of the model in it if it is the model's own."""
@@ -214,7 +232,7 @@ class Translator(OwnModel):
         meta: dict[str, object] = {
             "source": self._words(each.request.source),
             "target": self.tokenizer.decode(ids),
-            "to": self._language(each.request.source, each.request.to),
+            "to": self._language(each.request),
             "forced": each.forced is not None,
         }
         if sure is not None:
@@ -231,30 +249,45 @@ class Translator(OwnModel):
 
     def _greedy(self, batch: Sequence[Encoded], memory: Tensor | None = None) -> list[tuple[list[int], float]]:
         """See :class:`TracedModel`; ``memory``: the encoder's output, if it has already run."""
-        edits, src_ids = batch[0].request.edits, self._tensor([each.src for each in batch])
+        edits, sources = batch[0].request.edits, self._sources(batch)
         with self._decoding_session(edits, [{"src": each.src} for each in batch]):
-            own = self._decode_greedily(
-                NextToken(self.module, src_ids, cached=self._caches(edits), memory=memory), batch
-            )
-        return self._read_back([each.src for each in batch], [each.begin[0] for each in batch], own)
+            next_token = NextToken(self.module, sources, cached=self._caches(edits), memory=memory)
+            own = self._decode_greedily(next_token, batch)
+        return self._judged(batch, own)
 
-    def _read_back(
-        self, sources: Sequence[list[int]], starts: Sequence[int], outputs: Sequence[tuple[list[int], float]]
+    def _require_language(self, to: str | None) -> None:
+        super()._require_language(to)
+        if to is not None and to not in LANGUAGE_TOKEN:
+            raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
+
+
+@checked_class
+class Translator(EncoderDecoder):
+    """A :class:`visformer.Transformer` between English and Chinese, both ways."""
+
+    def tokenize(self, text: Text) -> tuple[str, ...]:
+        """See :class:`TracedModel`; the last token of a text is </s>."""
+        return self._row(self._ids_of(self._given(text)))
+
+    def _judged(
+        self, batch: Sequence[Encoded], outputs: Sequence[tuple[list[int], float]]
     ) -> list[tuple[list[int], float]]:
         """Multiply each output's confidence by READ_BACK's power of the probability of its source, given the output.
 
-        What an output left out cannot be read back from it. ``starts``: the tokens of the outputs' language.
+        What an output left out cannot be read back from it.
         """
         start_of = [self.tokenizer.token_id(token) for token in LANGUAGE_TOKEN.values()]
-        back = [start_of[start == start_of[0]] for start in starts]  # there are two
+        back = [start_of[each.begin[0] == start_of[0]] for each in batch]  # there are two
         read = self._tensor([ids or [self._end] for ids, _ in outputs])  # (batch, output)
-        tgt = self._tensor([[start, *ids[:-1]] for start, ids in zip(back, sources, strict=True)])  # (batch, source)
-        logits = self.module.decode(tgt, self.module.encode(read), read)  # (batch, source, vocab)
-        expected = self._tensor(sources)[..., None]  # (batch, source, 1)
+        tgt = self._tensor(
+            [[start, *each.src[:-1]] for start, each in zip(back, batch, strict=True)]
+        )  # (batch, source)
+        logits = self.module(read, tgt)  # (batch, source, vocab)
+        expected = self._sources(batch)[..., None]  # (batch, source, 1)
         found = logits.gather(2, expected)[..., 0] - logits.logsumexp(dim=-1)  # (batch, source)
         return [
-            (ids, sure * math.exp(READ_BACK * float(row[: len(source)].sum())))
-            for (ids, sure), row, source in zip(outputs, found, sources, strict=True)
+            (ids, sure * math.exp(READ_BACK * float(row[: len(each.src)].sum())))
+            for (ids, sure), row, each in zip(outputs, found, batch, strict=True)
         ]
 
     def _source_ids(self, given: str | list[int], *, scores: bool = True) -> list[int]:
@@ -262,16 +295,126 @@ class Translator(OwnModel):
         self._require_room(len(ids), scores=scores)
         return ids
 
+    def _sources(self, batch: Sequence[Encoded]) -> Tensor:
+        return self._tensor([each.src for each in batch])
+
     def _ids_of(self, given: str | list[int]) -> list[int]:
         return [*self._plain(given), self.text.token_id(EOS)] if isinstance(given, str) else given
 
-    def _language(self, source: str | list[int], to: str | None) -> str:
-        return to or ("en" if detect_language(self._words(source)) == "zh" else "zh")
+    def _language(self, request: TextRequest) -> str:
+        return request.to or ("en" if detect_language(self._words(request.source)) == "zh" else "zh")
 
-    def _require_language(self, to: str | None) -> None:
-        super()._require_language(to)
-        if to is not None and to not in LANGUAGE_TOKEN:
-            raise VisformerError(N_("to={to!r} is not a language of this model: choose en or zh."), to=to)
+
+@checked_class
+class Captioner(EncoderDecoder):
+    """A :class:`visformer.Transformer` that reads a picture and describes it in English or Chinese.
+
+    The source's tokens are the picture's patches, "r1c1" the first of the first row. ``trace(image=..., text=...)``
+    takes the picture and, to force it, its caption; None: the model's own, in ``to`` or English. Every other method
+    takes a picture in place of a source text. Its errors name what is wrong: ArgumentError: a text, or no array;
+    ShapeError: another size; VisformerError: numbers that are not whole, or not from 0 to 255.
+
+    "src.pixels" is always recorded, from which :attr:`visformer.Trace.image` is put together; ``trace.meta["grid"]``
+    has the numbers of rows and columns of patches. An edit of "src.pixels" changes what patches show.
+    """
+
+    def __init__(self, module: Transformer, tokenizer: Tokenizer, **about: str) -> None:
+        super().__init__(module, tokenizer, **about)
+        config = module.config
+        assert isinstance(config, VisionConfig)
+        self.info = replace(self.info, grid=config.grid, patch_size=config.patch_size)
+        self._known = (math.prod(config.grid), len(tokenizer))
+        self._names = ("src.pixels", *self._names)
+        self._meta["grid"] = [*config.grid]
+
+    def tokenize(self, text: Picture) -> tuple[str, ...]:
+        """Return the names of a picture's patches; see :class:`TracedModel`."""
+        self._given(text)
+        return self._patches
+
+    @property
+    def _patches(self) -> tuple[str, ...]:
+        """The name of each patch, row by row."""
+        rows, columns = self.info.grid or (0, 0)
+        return tuple(f"r{row}c{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
+
+    def read_again(self, trace: Trace) -> Encoded:
+        """See :class:`TracedModel`; the picture is the Trace's."""
+        read = super().read_again(trace)
+        return replace(read, request=replace(read.request, source=self._given(trace.image)))
+
+    def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
+        if source is not None and image is not None:
+            raise VisformerError(N_("{name} reads one picture: pass it once, as image=."), name=self.info.name)
+        return self._given(source if image is None else image), target if text is None else text
+
+    def _given(self, text: Any, *, of_target: bool = False) -> Any:
+        """Check a picture, and return it as uint8 (row, column, RGB)."""
+        if of_target:
+            return super()._given(text, of_target=True)
+        wanted = (*(n * self.info.patch_size for n in self.info.grid or ()), 3)
+        if isinstance(text, str):
+            raise ArgumentError(
+                N_("{name} reads a picture, not a text: pass image=, uint8 of shape {wanted}; {text!r} may be text=."),
+                name=self.info.name,
+                wanted=wanted,
+                text=text,
+            )
+        try:
+            picture = np.asarray(text)
+        except (TypeError, ValueError, RuntimeError):
+            picture = np.asarray(None)
+        if picture.dtype.kind not in "uif":
+            raise ArgumentError(
+                N_("A {kind} is no picture: pass image=, uint8 of shape {wanted}."),
+                kind=type(text).__name__,
+                wanted=wanted,
+            )
+        if picture.shape != wanted:
+            raise ShapeError(
+                N_(
+                    "A picture of shape {given} does not fit: {name} reads (row, column, RGB) of {wanted}. With PIL, "
+                    "image.convert('RGB').resize({size}) makes it so."
+                ),
+                given=picture.shape,
+                name=self.info.name,
+                wanted=wanted,
+                size=wanted[:2],
+            )
+        if picture.dtype.kind == "f" or picture.min() < 0 or picture.max() > 255:
+            raise VisformerError(
+                N_(
+                    "The picture has {dtype} from {least} to {most}: pass whole numbers from 0 to 255, such as "
+                    "(255 * image).astype('uint8') of one from 0 to 1."
+                ),
+                dtype=picture.dtype,
+                least=picture.min(),
+                most=picture.max(),
+            )
+        return picture.astype(np.uint8)
+
+    def _source_ids(self, given: Any, *, scores: bool = True) -> list[int]:
+        return [*range(self._known[0])]
+
+    def _sources(self, batch: Sequence[Encoded]) -> Tensor:
+        weight = self.module.output.weight
+        return pixels_of([each.request.source for each in batch]).to(weight.device, weight.dtype)
+
+    def _language(self, request: TextRequest) -> str:
+        return request.to or (detect_language(request.target) if isinstance(request.target, str) else "en")
+
+    def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+        tensors, weights = super()._selected(record)
+        return tensors | {"src.pixels"}, weights
+
+    def _words(self, given: Any) -> str:
+        return super()._words(given) if isinstance(given, str | list) else ""
+
+    def _labels(self, ids: Mapping[str, Sequence[int]]) -> Labels:
+        tokens, special, words = super()._labels({side: row for side, row in ids.items() if side != "src"})
+        n = self._known[0]
+        src = (self._patches, (False,) * n, tuple(range(n)))
+        return {"src": src[0], **tokens}, {"src": src[1], **special}, {"src": src[2], **words}
 
 
 @checked_class
@@ -367,7 +510,8 @@ def adapted(module: Model, tokenizer: Tokenizer, **about: str) -> OwnModel:
     """Return the adapter of a model of ours."""
     if isinstance(module, GPT):
         return LanguageModel(module, tokenizer, **about)
-    return Translator(module, tokenizer, **about)
+    reads_picture = isinstance(module.config, VisionConfig)
+    return (Captioner if reads_picture else Translator)(module, tokenizer, **about)
 
 
 # Weights, under the paper's names and in its convention: y = x W + b, so W is (in, out) -------------------------------
@@ -385,7 +529,11 @@ def weights_of(model: Model) -> dict[str, Weight]:
     if isinstance(model, Transformer):
         stacks = {"encoder": model.encoder, **stacks}
         for side, table in (("src", model.src_embedding), ("tgt", model.tgt_embedding)):
-            weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
+            if isinstance(table, PatchEmbedding):
+                weights["src.w_patch"] = Weight(table.patch, "weight", (PIXEL, D_MODEL))
+                weights["src.b_patch"] = Weight(table.patch, "bias", (D_MODEL,))
+            else:
+                weights[f"{side}.embedding"] = Weight(table.token, "weight", (Axis("token", side), D_MODEL))
     weights["output.w"] = Weight(model.output, "weight", (D_MODEL, VOCAB))
     for name, stack in stacks.items():
         for layer, block in enumerate(stack.layers):

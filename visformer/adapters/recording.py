@@ -326,7 +326,7 @@ class Recorder:
         growing: bool = False,
         copied: bool = False,
         axes: Callable[[str], tuple[Axis, ...] | None] = axes_of,
-        show: Callable[[Sequence[int]], Sequence[str]] | None = None,
+        show: Callable[[str, Sequence[int]], Sequence[str]] | None = None,
     ) -> None:
         """Set what to record and what to change.
 
@@ -339,12 +339,12 @@ class Recorder:
             copied: store copies, since the model may write into a tensor after its tap; not of what attention made, in
                 which it never writes.
             axes: maps a tensor's name to its axes.
-            show: returns the tokens that ids are displayed as, to record patterns of which heads are computed on
-                demand, of a single sentence; None: patterns are recorded whole.
+            show: returns the tokens that the ids of a side are displayed as, to record patterns of which heads are
+                computed on demand, of a single sentence; None: patterns are recorded whole.
         """
         self._wanted = wanted
         self._attended, self._expected = 0, sum(name.endswith(".pattern") for name in wanted or ())
-        self._shared = None if show is None else Shared(cache(lambda side: tuple(show(sides[0][side]))))
+        self._shared = None if show is None else Shared(cache(lambda side: tuple(show(side, sides[0][side]))))
         self.edits = edits
         self._sides, self._growing, self._axes = sides, growing, axes
         self._copied, self._is_batch = copied, len(sides) > 1  # of which one sentence would keep all in memory

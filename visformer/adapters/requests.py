@@ -19,12 +19,18 @@ from visformer.system import limits
 Text = str | Sequence[int] | NDArray[np.integer[Any]] | Tensor
 """A text, or its token ids: whole numbers in a sequence, or in an array or tensor of one dimension."""
 
+Picture = Any
+"""What NumPy makes an array of: numbers, an image of PIL, a scene."""
+
 
 @dataclass(frozen=True)
 class TextRequest:
-    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`, checked."""
+    """The arguments of :meth:`TracedModel.trace`, or of one text of :meth:`TracedModel.translate_many`, checked.
 
-    source: str | list[int]
+    The source of a captioner is a picture.
+    """
+
+    source: Any
     target: str | list[int] | None
     pair: str | list[int] | None
     to: str | None

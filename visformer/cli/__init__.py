@@ -68,6 +68,7 @@ for _command in (
     site.site,
     training.train,
     training.train_gpt,
+    training.train_caption,
     training.evaluate,
     running.bench,
     running.models,

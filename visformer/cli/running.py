@@ -23,9 +23,9 @@ from visformer.system.shipped import HERE, app_folder
 
 def complete_model(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the models that need no network, and folders, which the shell knows."""
-    from visformer.adapters.checkpoints import BUNDLED
+    from visformer.adapters.checkpoints import OF_TEXT
 
-    items = [CompletionItem(name) for name in (*BUNDLED, "untrained", EXAMPLE) if name.startswith(begun)]
+    items = [CompletionItem(name) for name in (*OF_TEXT, "untrained", EXAMPLE) if name.startswith(begun)]
     return items or [CompletionItem(begun, type="dir")]
 
 

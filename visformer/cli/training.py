@@ -1,4 +1,4 @@
-"""``visformer train``, ``visformer train-gpt`` and ``visformer evaluate``."""
+"""``visformer train``, ``visformer train-gpt``, ``visformer train-caption`` and ``visformer evaluate``."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -222,6 +222,90 @@ def train_gpt(
         model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=induction)
     save_checkpoint(folder / "checkpoint", model, tokenizer)
     told = json.dumps(figures(model, tokenizer, mixture, halves[1], seed=schedule.seed), indent=2)
+    write_whole(folder / "checkpoint" / "evaluation.json", told + "\n")
+    click.echo(f"{told}\nWritten to {folder / 'checkpoint'}")
+
+
+@click.command()
+@with_default("--out", "folder", type=_FOLDER, default=Path("runs/mini-caption"), help=_RESUMES)
+@with_default("--epochs", type=_FROM_1, default=12)
+@with_default("--epoch-batches", type=_FROM_1, default=100, help="The state is written after each epoch.")
+@with_default("--batch-scenes", type=_FROM_1, default=64)
+@with_default("--patch-size", type=click.Choice(["4", "8"]), default="4", help="Side of a patch, in pixels of 32.")
+@with_default("--d-model", type=_FROM_1, default=96)
+@with_default("--layers", type=_FROM_1, default=2)
+@with_default("--heads", type=_FROM_1, default=4)
+@with_default("--dropout", type=_DROPOUT, default=0.0)
+@with_default("--learning-rate", type=_RATE, default=3e-3)
+@_shared(_RUN)
+def train_caption(
+    folder: Path,
+    epoch_batches: int,
+    batch_scenes: int,
+    patch_size: str,
+    d_model: int,
+    layers: int,
+    heads: int,
+    dropout: float,
+    **plan: Any,
+) -> None:
+    """Train a captioner, in English and Chinese, on scenes of coloured shapes that it draws itself.
+
+    The curve follows the share of held-out scenes whose colours and shapes it names; checkpoint/evaluation.json has
+    that share, and how often a word reads its object, with intervals and what chance would give.
+
+    \b
+    Example:
+      visformer train-caption --out runs/mini-caption
+    """
+    from visformer.adapters.own import Captioner
+    from visformer.model.checkpoints import load_checkpoint, save_checkpoint
+    from visformer.model.config import VisionConfig
+    from visformer.model.kinds import Model
+    from visformer.model.tokenizer import Tokenizer
+    from visformer.model.transformer import Transformer
+    from visformer.scenes import SIZE
+    from visformer.system.memory import keep_freed_memory
+    from visformer.training.captions import accuracy, caption_batches, caption_tokenizer, figures, held_out_scenes
+    from visformer.training.data import Batch
+    from visformer.training.train import TrainingPlan, computes_in_bf16, train
+
+    keep_freed_memory()
+    _require_divisor(d_model, heads)
+    if plan["autocast"] is None:
+        plan["autocast"] = computes_in_bf16()
+    _require_same(folder, _given(click.get_current_context(), **plan))
+    schedule, tokenizer = TrainingPlan(**plan, label_smoothing=0.0), caption_tokenizer()
+    config = VisionConfig(
+        len(tokenizer),
+        image_size=SIZE,
+        patch_size=int(patch_size),
+        d_model=d_model,
+        n_heads=heads,
+        n_encoder_layers=layers,
+        n_decoder_layers=layers,
+        d_ff=4 * d_model,
+        dropout=dropout,
+        max_len=48,
+    )
+    followed = held_out_scenes()[1][:100]
+
+    def epoch(number: int) -> list[Batch]:
+        seed = schedule.seed * 100_000 + number
+        return caption_batches(tokenizer, epoch_batches, scenes=batch_scenes, seed=seed)
+
+    def captioner(model: Model, tokenizer: Tokenizer) -> Captioner:
+        return Captioner(cast(Transformer, model), tokenizer)
+
+    def right(model: Model) -> dict[str, float]:
+        found = accuracy(captioner(model, tokenizer), followed)
+        return {f"right_{language}": each["scenes"]["share"] for language, each in found.items()}
+
+    valid = caption_batches(tokenizer, 2, scenes=100, seed=1, held_out=True)
+    with _resumable(folder):
+        model = train(schedule, config, epoch_batches=epoch, valid=valid, folder=folder, measure=right)
+    save_checkpoint(folder / "checkpoint", model, tokenizer)
+    told = json.dumps(figures(captioner(*load_checkpoint(folder / "checkpoint"))), indent=2)  # as float16
     write_whole(folder / "checkpoint" / "evaluation.json", told + "\n")
     click.echo(f"{told}\nWritten to {folder / 'checkpoint'}")
 

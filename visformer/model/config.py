@@ -148,6 +148,78 @@ class TransformerConfig(LayerConfig):
 
 @checked_class
 @dataclass(frozen=True)
+class VisionConfig(LayerConfig):
+    """The sizes of a Transformer that reads a picture, as patches, and writes a text.
+
+    Pre-norm with a final LayerNorm, GELU and learned positions are fixed, as in Dosovitskiy et al. 2021.
+
+    Args:
+        tgt_vocab: number of target token ids; id 0 is padding.
+        image_size: height and width of a picture in pixels.
+        patch_size: height and width of a patch; must divide image_size.
+        d_model: width of every vector between layers.
+        n_heads: attention heads per layer; must divide d_model.
+        n_encoder_layers: encoder blocks.
+        n_decoder_layers: decoder blocks.
+        d_ff: inner width of the feed-forward networks.
+        dropout: probability in [0, 1), on each sublayer's output and on the embedded input.
+        max_len: number of rows of the target's position table: the longest target.
+        layer_norm_eps: added to the variance inside the square root.
+
+    Raises:
+        ConfigError: a value is out of range; the message names it.
+    """
+
+    tgt_vocab: int
+    _: KW_ONLY
+    image_size: int = 224
+    patch_size: int = 16
+    d_model: int = 768
+    n_heads: int = 12
+    n_encoder_layers: int = 12
+    n_decoder_layers: int = 12
+    d_ff: int = 3072
+    dropout: float = 0.1
+    max_len: int = 512
+    layer_norm_eps: float = 1e-5
+
+    norm = "pre"
+    final_norm = True
+    activation = "gelu"
+    position = "learned"
+    tie_embeddings = False
+    ties_all_three = False
+
+    def __post_init__(self) -> None:
+        for name in ("tgt_vocab", "image_size", "patch_size"):
+            self._require_int(name, least=1)
+        for name in ("n_encoder_layers", "n_decoder_layers"):
+            self._require_int(name, least=0)
+        self._check_sizes()
+        if self.image_size % self.patch_size:
+            raise ConfigError(
+                N_("image_size={image_size} cannot be cut into patches of {patch_size}: choose a divisor of it."),
+                image_size=self.image_size,
+                patch_size=self.patch_size,
+            )
+
+    @property
+    def depths(self) -> tuple[int, int]:
+        """Number of encoder and of decoder layers."""
+        return self.n_encoder_layers, self.n_decoder_layers
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return self.image_size // self.patch_size, self.image_size // self.patch_size
+
+
+EncoderDecoderConfig = TransformerConfig | VisionConfig
+"""What a Transformer of two stacks is made from."""
+
+
+@checked_class
+@dataclass(frozen=True)
 class GPTConfig(LayerConfig):
     """The sizes of a decoder-only model, GPT-2's smallest by default (Radford et al. 2019, table 2).
 

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from visformer.model.config import GPTConfig, TransformerConfig
+from visformer.model.config import GPTConfig, TransformerConfig, VisionConfig
 from visformer.model.gpt import GPT
 from visformer.model.transformer import Transformer
 
-Config = TransformerConfig | GPTConfig
+Config = TransformerConfig | VisionConfig | GPTConfig
 Model = Transformer | GPT
 
-CONFIGS: dict[str, type[Config]] = {"transformer": TransformerConfig, "gpt": GPTConfig}
+CONFIGS: dict[str, type[Config]] = {"transformer": TransformerConfig, "vision": VisionConfig, "gpt": GPTConfig}
 """Name of a kind, as checkpoints have it, to its configuration."""
 
 

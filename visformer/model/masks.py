@@ -54,7 +54,9 @@ def padding_mask(ids: Tensor, pad_id: int = PAD_ID) -> Tensor:
 
 
 def key_mask(ids: Tensor) -> Tensor | None:
-    """The padding mask, or None if nothing is padded: the usual single sentence then needs no masking."""
+    """The padding mask, or None if nothing is padded: the usual single sentence, and pictures, then need no masking."""
+    if ids.is_floating_point():  # pixels
+        return None
     mask = padding_mask(ids)  # (batch, 1, 1, key)
     return None if bool(mask.all()) else mask
 

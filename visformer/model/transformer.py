@@ -7,10 +7,11 @@ from torch import Tensor, nn
 
 from visformer.model import taps
 from visformer.model.attention import Order
-from visformer.model.config import TransformerConfig
+from visformer.model.config import EncoderDecoderConfig, VisionConfig
 from visformer.model.embedding import Embedding
 from visformer.model.layers import DecoderLayer, EncoderLayer, LayerCache
 from visformer.model.masks import decoder_mask, key_mask
+from visformer.model.patches import PatchEmbedding
 from visformer.system.arguments import checked_class, require_whole
 
 
@@ -18,7 +19,7 @@ from visformer.system.arguments import checked_class, require_whole
 class Encoder(nn.Module):
     """A stack of encoder blocks (section 3.1); in torch ``nn.TransformerEncoder``."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.positions, self.n_heads = config.positions, config.n_heads
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_encoder_layers))
@@ -45,7 +46,7 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """A stack of decoder blocks (section 3.1); in torch ``nn.TransformerDecoder``."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.positions, self.n_heads = config.positions, config.n_heads
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_decoder_layers))
@@ -108,12 +109,18 @@ class Output(nn.Linear):
 
 @checked_class
 class Transformer(nn.Module):
-    """Maps source ids and target ids to logits over the next target token, at every target position at once."""
+    """Maps source ids and target ids to logits over the next target token, at every target position at once.
 
-    def __init__(self, config: TransformerConfig) -> None:
+    With a :class:`visformer.model.config.VisionConfig` the source is a picture: wherever source ids are taken it takes
+    pixels, floating (batch, channel, row, column) from 0 to 1, and "src" is the picture's patches, row by row.
+    """
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.src_embedding = Embedding(config.src_vocab, config)
+        self.src_embedding = (
+            PatchEmbedding(config) if isinstance(config, VisionConfig) else Embedding(config.src_vocab, config)
+        )
         self.tgt_embedding = Embedding(config.tgt_vocab, config)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
@@ -123,7 +130,7 @@ class Transformer(nn.Module):
                 nn.init.xavier_uniform_(weight)
         if config.tie_embeddings:  # section 3.4
             self.output.weight = self.tgt_embedding.token.weight
-        if config.ties_all_three:
+        if isinstance(self.src_embedding, Embedding) and config.ties_all_three:
             self.src_embedding.token.weight = self.tgt_embedding.token.weight
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor) -> Tensor:
@@ -223,7 +230,7 @@ class Transformer(nn.Module):
         return logits
 
 
-def _final_norm(config: TransformerConfig) -> nn.Module:
+def _final_norm(config: EncoderDecoderConfig) -> nn.Module:
     if config.has_final_norm:
         return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
     return nn.Identity()

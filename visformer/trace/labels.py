@@ -55,6 +55,8 @@ def _check_meta(meta: Any) -> None:
         _require(type(share) in (int, float) and 0 <= share <= 1, f"meta[{name!r}]")
     _require(type(meta.get("n_kv_heads")) in (int, type(None)), "meta['n_kv_heads']")
     _require(isinstance(meta.get("windows", []), list | type(None)), "meta['windows']")
+    grid = meta.get("grid", [1, 1])
+    _require(isinstance(grid, list) and len(grid) == 2 and all(type(n) is int and n > 0 for n in grid), "meta['grid']")
     if meta.get("blocks") is not None:
         Blocks.from_json(meta["blocks"])
 

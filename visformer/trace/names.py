@@ -14,7 +14,8 @@ class Axis:
 
     Args:
         name: "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
-            "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab" or "label" (a classifier's).
+            "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab", "pixel" (of a patch) or "label" (a
+            classifier's).
         side: side whose tokens are along it, "src" or "tgt"; None for an axis without tokens.
     """
 
@@ -22,7 +23,7 @@ class Axis:
     side: str | None = None
 
 
-D_MODEL, VOCAB = Axis("d_model"), Axis("vocab")
+D_MODEL, VOCAB, PIXEL = Axis("d_model"), Axis("vocab"), Axis("pixel")
 _HEAD = Axis("head")
 _SIDE = {
     "embed": N_("the token embeddings as they enter the sum, in the paper times √d_model (section 3.4)"),
@@ -62,6 +63,9 @@ _LAST = {
     "logits": N_("a number for each token of the vocabulary: softmax gives its probability as the next one"),
 }
 TENSORS: Mapping[str, Message] = {
+    "src.pixels": N_(
+        "the pixels of each patch of a picture, from 0 to 1: its red values row by row, then green and blue"
+    ),
     **{f"{{side}}.{name}": meaning for name, meaning in _SIDE.items()},
     **{f"{{stack}}.{{layer}}.{{attention}}.{name}": meaning for name, meaning in _INSIDE.items()},
     **{f"{{stack}}.{{layer}}.{name}": meaning for name, meaning in _BLOCK.items()},
@@ -70,6 +74,8 @@ TENSORS: Mapping[str, Message] = {
 """Name to what it holds; side: src, tgt; stack: encoder, decoder; attention: self_attn, in decoders also cross_attn."""
 
 WEIGHTS: Mapping[str, Message] = {
+    "src.w_patch": N_("the matrix from a patch's pixels to its embedding (Dosovitskiy et al. 2021, section 3.1)"),
+    "src.b_patch": N_("the bias of this matrix"),
     "{side}.embedding": N_("the rows of the embedding table that the text uses, before the factor √d_model"),
     "{stack}.{layer}.{attention}.w_q": N_("W_Q: the projection to the queries of all heads"),
     "{stack}.{layer}.{attention}.w_k": N_("W_K: the projection to the keys"),
@@ -93,6 +99,7 @@ _IN_ATTENTION = re.compile(rf"{_PATH}(self_attn|cross_attn)\.({'|'.join(_INSIDE)
 _IN_BLOCK = re.compile(rf"{_PATH}({'|'.join(map(re.escape, _BLOCK))})")
 _ENDS = {
     **{f"{side}.{part}": (Axis("token", side), D_MODEL) for side in ("src", "tgt") for part in _SIDE},
+    "src.pixels": (Axis("token", "src"), PIXEL),
     "encoder.out": (Axis("token", "src"), D_MODEL),
     "decoder.out": (Axis("token", "tgt"), D_MODEL),
     "logits": (Axis("token", "tgt"), VOCAB),

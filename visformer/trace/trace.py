@@ -5,6 +5,7 @@ the Trace is made, so that a picture cannot be labelled with the wrong sentence.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -62,7 +63,8 @@ class Trace:
         tensors: name to tensor.
         params: name to weights that were used, on request.
         meta: JSON values: "model", "source", "target", "to", "forced", "confidence", "quantity" and more. "missing"
-            lists pairs of a glob and the reason why the model has no such tensor.
+            lists pairs of a glob and the reason why the model has no such tensor; "grid" has the rows and columns of a
+            picture's patches.
 
     Raises:
         TraceError: labels and arrays, or labels of one side, differ in length.
@@ -156,6 +158,20 @@ class Trace:
             if fnmatchcase(name, glob):
                 return Message(reason)
         return None
+
+    @property
+    def image(self) -> NDArray[np.uint8]:
+        """The picture that the model read, put together from "src.pixels": uint8 (row, column, RGB).
+
+        Raises:
+            MissingTensor: the model read a text.
+        """
+        pixels = self["src.pixels"].value  # (patch, pixel)
+        rows, columns = self.meta["grid"]
+        side = math.isqrt(pixels.shape[1] // 3)
+        cut = pixels.reshape(rows, columns, 3, side, side).transpose(0, 3, 1, 4, 2)  # (row, y, column, x, RGB)
+        picture: NDArray[np.uint8] = np.rint(255 * cut).clip(0, 255).astype(np.uint8)
+        return picture.reshape(rows * side, columns * side, 3)
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"

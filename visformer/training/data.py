@@ -16,10 +16,10 @@ from visformer.training.supplement import read_lines
 
 @dataclass(frozen=True)
 class Batch:
-    """What a model is given, and what each position of its output should predict; int64, 0 is padding.
+    """What a model is given, and what each position of its output should predict; ids are int64, 0 is padding.
 
     Args:
-        inputs: the model's arguments, each (row, token).
+        inputs: the model's arguments, each (row, token); pictures, floating, in place of source ids.
         targets: (row, position); 0: not part of the loss.
     """
 
@@ -28,8 +28,8 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """How many tokens it is given, without padding."""
-        return sum(int((ids != PAD_ID).sum()) for ids in self.inputs)
+        """How many tokens of text it is given, without padding."""
+        return sum(int((ids != PAD_ID).sum()) for ids in self.inputs if not ids.is_floating_point())
 
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on a device."""

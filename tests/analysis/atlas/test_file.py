@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.support import tiny_gpt, tiny_translator
-from visformer.adapters.checkpoints import BUNDLED, folder_of
+from visformer.adapters.checkpoints import OF_TEXT, folder_of
 from visformer.analysis.atlas import Atlas, build, bundled_names, pack
 from visformer.analysis.atlas.parts import KEY, fingerprint
 from visformer.errors import DataError
@@ -133,15 +133,15 @@ def test_a_file_that_is_no_atlas_is_refused(folder, monkeypatch):
 def test_the_bundled_atlases_are_of_the_bundled_models_and_small():
     import visformer as vf
 
-    assert {*BUNDLED} < {*bundled_names()}
-    for name in BUNDLED:
+    assert {*OF_TEXT} < {*bundled_names()}
+    for name in OF_TEXT:
         atlas = Atlas.bundled(name)
         assert (atlas.about["model"], atlas.about["data"]) == (name, "sentences.jsonl")
         assert atlas.heads["texts"].unique().tolist() == [2000] and not len(atlas.broken)
         assert atlas.effects is not None and atlas.effects["n"].unique().tolist() == [200]
         assert atlas.about["fingerprint"] == fingerprint(vf.load(name))
         assert atlas.heads["syntactic_head_texts"].max() > 800
-    assert sum(path.stat().st_size for name in BUNDLED for path in folder_of(name).glob("atlas*.zip")) < 4_000_000
+    assert sum(path.stat().st_size for name in OF_TEXT for path in folder_of(name).glob("atlas*.zip")) < 4_000_000
     with pytest.raises(DataError, match=r"No atlas of gpt2 is bundled: en-zh, mini-gpt"):
         Atlas.bundled("gpt2")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.web.test_selection import selections
 from visformer import i18n
-from visformer.adapters.checkpoints import BUNDLED
+from visformer.adapters.checkpoints import TRANSLATOR
 from visformer.app.serving.models import MODEL
 from visformer.app.session import url_state
 from visformer.app.session.url_state import State
@@ -55,7 +55,7 @@ def test_a_state_survives_the_round_trip_through_a_file(state):
     assert not remarks
 
 
-START = url_state.start(BUNDLED[0])
+START = url_state.start(TRANSLATOR)
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ class HubModel(TracedModel):
     def _run(self, batch: Sequence[Encoded]) -> list[Trace]:
         first, sides = batch[0].request, [{} if self._engine.kind == "decoder" else {"src": each.src} for each in batch]
         tensors, weights = self._selected(first.record)
-        show = self._row if self._overview(first) else None
+        show = self._displayed if self._overview(first) else None
         recorder = Recorder(tensors, first.edits, sides=sides, copied=True, axes=self._axes, show=show)
         if self._engine.kind == "decoder":
             self._run_decoder(recorder, batch, sides)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visformer.adapters.checkpoints import BUNDLED, find, folder_of, model_of, moment_name
+from visformer.adapters.checkpoints import OF_TEXT, find, folder_of, model_of, moment_name
 from visformer.adapters.names import made_here
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
@@ -23,7 +23,7 @@ SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "
 
 def offered() -> tuple[str, ...]:
     """Return MODEL, the other bundled ones unless the operator set MODEL, and then the operator's list."""
-    bundled = BUNDLED if MODEL in BUNDLED else ()
+    bundled = OF_TEXT if MODEL in OF_TEXT else ()
     return tuple(dict.fromkeys([MODEL, *bundled, *settings.MODELS()]))
 
 

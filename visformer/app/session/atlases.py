@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visformer.adapters.checkpoints import BUNDLED
+from visformer.adapters.checkpoints import OF_TEXT
 from visformer.app.serving.admission import ADMISSION
 from visformer.app.serving.models import MODEL, label, offered, require_allowed
 from visformer.app.serving.workers import confined
@@ -85,7 +85,7 @@ def opens_with(shown: "Atlas") -> str | None:
 def is_of_other_weights(shown: "Atlas") -> bool:
     """Whether an atlas is of a model that has the name of a bundled one, and other weights."""
     model = str(shown.about["model"])
-    if model not in BUNDLED or opens_with(shown) != model:
+    if model not in OF_TEXT or opens_with(shown) != model:
         return False
     return bool(_bundled(model).about["fingerprint"] != shown.about.get("fingerprint"))
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from visformer.adapters.checkpoints import BUNDLED, GPT, GPT_2, TRANSLATOR, model_of, steps
+from visformer.adapters.checkpoints import GPT, GPT_2, OF_TEXT, TRANSLATOR, model_of, steps
 from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.names import is_broken_name
 from visformer.app.lessons import lesson_menu
@@ -108,7 +108,7 @@ def _model_chooser() -> None:
             st.caption(said.format(step=plain(recipe.step), seed=plain(recipe.seed), task=_(recipe.about.title)))
     elif is_broken_name(chosen):
         st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
-    elif model_of(chosen)[0] in BUNDLED:
+    elif model_of(chosen)[0] in OF_TEXT:
         st.caption(_(_ABOUT[model_of(chosen)[0]]))
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error
@@ -130,7 +130,7 @@ def _shown_name(_: Gettext, name: str) -> str:
     if moment is not None:  # of the translator, say: its name is too long beside the step
         step = dict(enumerate(steps(model))).get(moment, moment)
         return _("{model} · step {step}").format(model=label(model), step=f"{step:,}")
-    return _(_KINDS[name]).format(name=name) if name in BUNDLED else label(name)
+    return _(_KINDS[name]).format(name=name) if name in OF_TEXT else label(name)
 
 
 _VISITOR = Slot("visitor", "")
