@@ -162,4 +162,4 @@ def test_only_the_q_and_k_of_a_text_grow_with_it():
 def test_of_a_picture_too():
     model, scene = vf.load("mini-caption"), next(draw(seed=3, held_out=True))
     whole, trace = (model.trace(image=scene, record=record) for record in ("*.pattern", "overview"))
-    compare(whole, trace)
+    compare(whole, trace, atol=5e-6)  # its weights are sharp
