@@ -129,7 +129,7 @@ class _Totals:
         def zeros(*shape: int) -> Tensor:
             return torch.zeros((n_heads, *shape), device=device)
 
-        self.log_sums, self.entropy, self.mass, self.own = (zeros(n_queries) for _ in range(4))
+        self.tops, self.log_sums, self.entropy, self.mass, self.own = (zeros(n_queries) for _ in range(5))
         self.received, self.previous, self.next, self.same = zeros(n_keys), zeros(), zeros(), zeros()
         self.largest = zeros(len(bins(n_queries)) - 1, n_keys)  # of each run of rows
 
@@ -188,11 +188,11 @@ class _Layer:
         plain = [head for head in range(self.n_heads) if head not in kept]
         for first, end in _alike(plain, masks):
             self._by_rows(slice(first, end), masks[first])
-        overview = Overview(self._thumbs(), _array(self.totals.log_sums), self._sums(), kept)
+        tops, log_sums = (_array(each) for each in (self.totals.tops, self.totals.log_sums))
+        overview = Overview(self._thumbs(), tops, log_sums, self._sums(), kept)
         vectors = (_copy(each[0]) for each in (self.inputs.query, self.inputs.key))
         pattern = PatternOnDemand(self.name, self.axes, overview, self._rule(masks, common), *vectors)
-        sink = None if self.sinks is None else (self.sinks[:, None] - self.totals.log_sums).exp()[None]
-        return self.output.to(self.inputs.value.dtype), sink, pattern
+        return self.output.to(self.inputs.value.dtype), self._sink(), pattern
 
     def _by_rows(self, heads: slice, mask: _Mask) -> None:
         """Compute heads that have the same mask."""
@@ -227,15 +227,18 @@ class _Layer:
             weights = scores.softmax(dim=-1)
         else:
             weights = torch.cat([scores, sinks[..., None]], dim=-1).softmax(dim=-1)[..., :-1]
-        log_sums = scores.amax(dim=-1) - weights.amax(dim=-1).log()
-        if rows.blind is not None:
+        top = scores.amax(dim=-1)
+        log_sums = -weights.amax(dim=-1).log()
+        mass = torch.ones_like(top) if sinks is None else weights.sum(dim=-1)
+        # H = - sum p ln p, and ln p is the score less the top and the logarithm of the sum.
+        entropy = (top + log_sums) * mass - torch.linalg.vecdot(weights, scores)
+        if rows.blind is not None:  # the softmax of equal scores
             weights = weights.masked_fill(rows.blind[:, None], 0.0)
-            log_sums = torch.where(rows.blind, torch.inf if sinks is None else sinks, log_sums)
-        mass = weights.sum(dim=-1)
-        # H = - sum p ln p, and ln p is the score less the logarithm of the sum.
-        entropy = log_sums.nan_to_num(posinf=0.0) * mass - torch.linalg.vecdot(weights, scores)
+            top = top.masked_fill(rows.blind, torch.inf)
+            mass, entropy, log_sums = (each.masked_fill(rows.blind, 0.0) for each in (mass, entropy, log_sums))
         here, totals = (heads, slice(rows.first, rows.end)), self.totals
-        totals.log_sums[here], totals.mass[here], totals.entropy[here] = log_sums, mass, entropy.clamp_(min=0.0)
+        totals.tops[here], totals.log_sums[here], totals.mass[here] = top, log_sums, mass
+        totals.entropy[here] = entropy.clamp_(min=0.0)
         return weights
 
     def _equal(self, rows: _Rows) -> Tensor | None:
@@ -322,7 +325,16 @@ class _Layer:
         )
 
     def _sums(self) -> Sums:
-        return Sums(**{each.name: _array(getattr(self.totals, each.name)) for each in fields(Sums)})
+        sums = {each.name: _array(getattr(self.totals, each.name)) for each in fields(Sums)}
+        if (sums["mass"] == 1.0).all():
+            sums["mass"] = np.broadcast_to(np.float32(1.0), sums["mass"].shape)  # takes no memory
+        return Sums(**sums)
+
+    def _sink(self) -> Tensor | None:
+        if self.sinks is None:
+            return None
+        mass = (self.sinks[:, None] - self.totals.tops - self.totals.log_sums).exp()
+        return mass.masked_fill(self.totals.tops.isinf(), 1.0)[None]  # all of a row that may attend to nothing
 
     def _thumbs(self) -> np.ndarray:
         """Pool the largest weight of each run of rows over runs of keys, too."""

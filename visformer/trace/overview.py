@@ -54,8 +54,7 @@ class Rule:
         self, q: NDArray[np.float32], k: NDArray[np.float32], head: int, rows: slice, columns: slice, n_queries: int
     ) -> NDArray[np.float32]:
         """The scores of q (query, d_k) with k (key, d_k) of a head: of these rows and columns; -inf where masked."""
-        scores: NDArray[np.float32] = q @ k.T
-        scores *= np.float32(self.scale)
+        scores: NDArray[np.float32] = np.multiply(q, self.scale, dtype=np.float32) @ k.T  # rounded as in the pass
         if self.softcap:
             scores /= np.float32(self.softcap)
             np.tanh(scores, out=scores)
@@ -81,12 +80,15 @@ class Overview:
 
     Args:
         thumbs: float32 (head, rows, columns), the largest weight of each cell of :func:`bins`.
-        log_sums: float32 (head, query), the logarithm of what softmax divides a row by; inf for a masked row.
+        tops: float32 (head, query), the largest score of each row; inf for a masked row.
+        log_sums: float32 (head, query), the logarithm of what softmax divides a row by once its top is subtracted;
+            apart, since their sum would be rounded to the digits of the larger one.
         sums: what the scores of heads are computed from, without a leading axis.
         kept: heads to their pattern (query, key), where an edit has changed it.
     """
 
     thumbs: NDArray[np.float32]
+    tops: NDArray[np.float32]
     log_sums: NDArray[np.float32]
     sums: Sums
     kept: Mapping[int, NDArray[np.float32]]
@@ -142,7 +144,7 @@ class PatternOnDemand(TracedTensor):
         Returns:
             Arrays of any type.
         """
-        overview = {"thumbs": self.overview.thumbs, "log_sums": self.overview.log_sums}
+        overview = {name: getattr(self.overview, name) for name in ("thumbs", "tops", "log_sums")}
         overview |= {each.name: getattr(self.overview.sums, each.name) for each in fields(Sums)}
         overview |= {f"head.{head}": pattern for head, pattern in self.overview.kept.items()}
         if not heads or self.rule is None:
@@ -165,7 +167,7 @@ class PatternOnDemand(TracedTensor):
         """
         kept = {int(part.removeprefix("head.")): each for part, each in arrays.items() if part.startswith("head.")}
         sums = Sums(**{each.name: arrays[each.name] for each in fields(Sums)})
-        overview = Overview(arrays["thumbs"], arrays["log_sums"], sums, kept)
+        overview = Overview(arrays["thumbs"], arrays["tops"], arrays["log_sums"], sums, kept)
         if "q" not in arrays:
             return cls(name, axes, overview)
         parts: dict[str, Any] = {part[5:]: each for part, each in arrays.items() if part.startswith("rule.")}
@@ -294,6 +296,7 @@ class PatternOnDemand(TracedTensor):
         scores = self.rule.log_weights(
             self.q[head, rows], self.k[shared, columns], head, rows, columns, self.shape[1]
         )  # (row, column)
+        scores -= self.overview.tops[head, rows, None]
         scores -= self.overview.log_sums[head, rows, None]
         np.exp(scores, out=out)
 
