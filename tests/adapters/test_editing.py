@@ -201,3 +201,41 @@ def test_a_function_that_changes_something_is_measured_on_models_that_show_copie
     logits = model.trace(text, record="logits", edits=halved)["logits"].value
     np.testing.assert_allclose(changed, torch.tensor(logits).log_softmax(dim=-1), atol=1e-4)
     assert abs(own - changed).max() > 1e-3
+
+
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt, hub_model])
+def test_a_dict_names_the_tensors_that_its_functions_change(make):
+    model, seen = make(), []
+
+    def halve(pattern):
+        seen.append(tuple(pattern.shape))
+        return pattern * 0.5
+
+    name = f"{PATH}.pattern"
+    by_name = model.trace(SENTENCE, edits={name: halve}, record=("*.pattern", "logits"))
+    told = model.trace(SENTENCE, edits=lambda at, x: x * 0.5 if at == name else x, record=("*.pattern", "logits"))
+    np.testing.assert_array_equal(by_name["logits"], told["logits"])
+    assert seen and all(len(shape) == 4 for shape in seen), "called with this tensor alone"
+    everywhere = model.trace(SENTENCE, edits=[{"decoder.*.self_attn.pattern": halve}, Silence(PATH, head=0)])
+    np.testing.assert_allclose(everywhere[name].value.sum(axis=-1), 0.5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"decoder.9.self_attn.pattern": torch.abs}, "matches nothing in this model"),
+        ({"decoder.0.self_attn.pattern": 3}, "is not an edit"),
+        ({3: torch.abs}, "is not an edit"),
+        ({"decoder.0.self_attn.pattern": lambda pattern: pattern}, "reached nothing"),
+    ],
+)
+def test_a_dict_that_changes_nothing_is_refused(given, message):
+    with pytest.raises(EditError, match=message):
+        tiny_gpt().trace(SENTENCE, edits=given)
+
+
+@pytest.mark.parametrize("make", [tiny_translator, tiny_gpt, hub_model])
+def test_the_names_are_known_before_anything_is_traced(make):
+    model = make()
+    names = model.names()
+    assert {*model.trace(SENTENCE, record="*").names()} == {*names}

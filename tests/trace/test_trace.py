@@ -9,7 +9,7 @@ from tests.support import tiny_translator
 from tests.web.support import made_up_trace
 from visformer.errors import MissingTensor, TraceError
 from visformer.trace import Trace, TracedTensor
-from visformer.trace.names import all_names, axes_of
+from visformer.trace.names import Axis, all_names, axes_of
 from visformer.trace.stacks import ranges
 
 LABELS = {
@@ -191,3 +191,32 @@ def test_a_trace_is_not_saved_under_another_ending(tmp_path):
     with pytest.raises(TraceError, match=r"'a\.html': this writes only safetensors"):
         made_up_trace().save(tmp_path / "a.html")
     assert not (tmp_path / "a.html").exists()
+
+
+def test_a_tensor_has_what_an_array_of_numpy_has():
+    tensor = made_up_trace()["encoder.0.self_attn.pattern"]
+    value = tensor.value
+    assert (tensor.dtype, tensor.ndim, tensor.size) == (value.dtype, value.ndim, value.size)
+    np.testing.assert_array_equal(tensor.T, value.T)
+    np.testing.assert_array_equal(tensor.mean(axis=0), value.mean(axis=0))
+    assert tensor.argmax() == value.argmax()
+    with pytest.raises(AttributeError, match="'TracedTensor' object has no attribute 'mena'"):
+        tensor.mena  # noqa: B018
+
+
+def test_a_tensor_of_ones_own_goes_with_the_trace(tmp_path):
+    trace = made_up_trace()
+    effects = np.arange(len(trace.tokens["src"]), dtype=np.float64)
+    own = trace.with_tensor("my effects", effects, [("token", "src")])
+    pattern = trace["encoder.0.self_attn.pattern"]
+    own = own.with_tensor(pattern.name, 0.5 * pattern)
+    assert "my effects" not in trace
+    own.save(tmp_path / "own.safetensors")
+    again = Trace.load(tmp_path / "own.safetensors")
+    np.testing.assert_array_equal(again["my effects"], effects)
+    assert again["my effects"].axes == (Axis("token", "src"),)
+    np.testing.assert_array_equal(again[pattern.name], 0.5 * pattern.value)
+    with pytest.raises(TraceError, match="What are the axes of 'mine'"):
+        trace.with_tensor("mine", effects)
+    with pytest.raises(TraceError, match=r"axis has \d+ entries, but there are"):
+        trace.with_tensor("mine", effects[1:], [("token", "src")])

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from visformer.adapters.by_rows import CELLS
 from visformer.adapters.generating import Generator, Settings, Vocabulary, alternatives, displayed
 from visformer.adapters.interventions import (
     Floats,
@@ -44,7 +45,7 @@ from visformer.adapters.recording import (
 )
 from visformer.adapters.requests import Batches, Encoded, Picture, Text, TextRequest, checked_ids, run_all, side_by_side
 from visformer.edits import Edit
-from visformer.edits.base import _Edit
+from visformer.edits.base import CheckedEdit, _Edit
 from visformer.errors import N_, BudgetError, EditError, Message, TextError, TraceError, VisformerError
 from visformer.model.decoding import Decoding, Predictor
 from visformer.model.tokenizer import require_unicode
@@ -161,6 +162,14 @@ class TracedModel(ABC):
         outline.info, outline.text, outline._plain, outline._known = self.info, self.text, self._plain, self._known
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the tensors that :meth:`trace` can record and edits can change.
+
+        Returns:
+            Names such as "encoder.0.self_attn.pattern", in the order of computation.
+        """
+        return self._names
 
     @abstractmethod
     def tokenize(self, text: Text) -> tuple[str, ...]:
@@ -641,7 +650,9 @@ class TracedModel(ABC):
 
     def _why_whole(self, request: TextRequest) -> str | None:
         """Why patterns can only be recorded whole; None: they need not be."""
-        return None if all(isinstance(edit, _Edit) for edit in request.edits) else _BY_FUNCTION
+        cells = [name for name in self._names if name.rpartition(".")[2] in CELLS]
+        whole = (edit for edit in request.edits if not edit.by_head)
+        return _BY_FUNCTION if any(edit.applies(name) for edit in whole for name in cells) else None
 
     def _held(self, names: Iterable[str], n_src: int, n_tgt: int, *, overview: bool) -> dict[str, tuple[int, ...]]:
         """Return the shapes of what a Trace with these tensors holds; ``overview``: patterns on demand."""
@@ -680,7 +691,7 @@ class TracedModel(ABC):
         return True
 
     def _batches(
-        self, wanted: frozenset[str], edits: Sequence[Edit], *, batch: int | None, padded: bool = True
+        self, wanted: frozenset[str], edits: Sequence[CheckedEdit], *, batch: int | None, padded: bool = True
     ) -> Batches[Encoded]:
         """Choose which texts to run together; a pass holds what it records, one layer, and the logits."""
         held = self._computed(wanted) | {name for name in self._names if ".0." in name or name == "logits"}
@@ -747,7 +758,7 @@ class TracedModel(ABC):
             )
         return source, target
 
-    def _edits(self, given: Edit | Sequence[Edit]) -> tuple[Edit, ...]:
+    def _edits(self, given: Edit | Sequence[Edit]) -> tuple[CheckedEdit, ...]:
         return checked_edits(given, self._names, fixed=self._fixed)
 
     @contextmanager

@@ -276,7 +276,7 @@ class _Layer:
         """Apply the edits of a tensor to one head, (query, key)."""
         for edit in self.edits:
             if edit.applies(self._name(tensor)) and (own := edit.of_head(head)) is not None:
-                values = own(self._name(tensor), values[None, None])[0, 0]  # type: ignore[operator]
+                values = own(self._name(tensor), values[None, None])[0, 0]
         return values
 
     def _edited_mask(self, head: int) -> _Mask:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from visformer.edits import Edit
+from visformer.edits.base import CheckedEdit
 from visformer.errors import N_, VisformerError
 from visformer.model.decoding import (
     Beam,
@@ -81,7 +81,7 @@ class Settings:
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
-    edits: Sequence[Edit] = ()
+    edits: Sequence[CheckedEdit] = ()
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:

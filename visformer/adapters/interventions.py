@@ -16,8 +16,7 @@ from torch import Tensor
 
 from visformer.adapters.recording import Recorder, check_budget
 from visformer.adapters.requests import Encoded
-from visformer.edits import Edit
-from visformer.edits.base import _Edit
+from visformer.edits.base import CheckedEdit
 from visformer.errors import N_, VisformerError
 from visformer.model.masks import pad
 from visformer.system import cancellation
@@ -47,6 +46,12 @@ class TensorCollector:
         self._names = names
         self.seen: dict[str, Tensor] = {}
         self._begun: set[str] = set()  # sides
+
+    by_row = by_head = False
+
+    def applies(self, name: str) -> bool:
+        """Every tensor is looked at."""
+        return True
 
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Keep the tensor."""
@@ -97,7 +102,7 @@ def _severed(name: str) -> VisformerError:
 class RowRecorder(Recorder):
     """A session's ``visit`` that applies to each text of a batch edits of its own, and records nothing."""
 
-    def __init__(self, edits: Sequence[Sequence[Edit]], **about: Any) -> None:
+    def __init__(self, edits: Sequence[Sequence[CheckedEdit]], **about: Any) -> None:
         """``edits``: those of each text; the other arguments are the :class:`Recorder`'s."""
         super().__init__(frozenset(), list(dict.fromkeys(chain.from_iterable(edits))), **about)
         self._of_row = edits
@@ -106,7 +111,7 @@ class RowRecorder(Recorder):
         """Return ``tensor`` with the edits of each text."""
         cancellation.check()
         self.visited.add(name)
-        reaching = {edit for edit in self.edits if not isinstance(edit, _Edit) or edit.applies(name)}
+        reaching = {edit for edit in self.edits if edit.applies(name)}
         if not reaching:
             return tensor
         axes = self._axes(name) or ()

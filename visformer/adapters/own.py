@@ -16,7 +16,7 @@ from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.families import NO_SOURCE
 from visformer.adapters.recording import Passes, Recorder, Weight, check_budget, matching, may_cache
 from visformer.adapters.requests import Encoded, Picture, Text, TextRequest
-from visformer.edits import Edit
+from visformer.edits.base import CheckedEdit
 from visformer.errors import N_, ArgumentError, CheckpointError, ShapeError, VisformerError
 from visformer.model import taps
 from visformer.model.config import VisionConfig
@@ -127,7 +127,7 @@ class OwnModel(TracedModel):
         """Rows of ids, padded at the end, where the model is: (batch, token)."""
         return pad(rows).to(self.module.output.weight.device)
 
-    def _caches(self, edits: Sequence[Edit]) -> bool:
+    def _caches(self, edits: Sequence[CheckedEdit]) -> bool:
         return self.caches and may_cache(edits)
 
     def _recorder(
@@ -138,7 +138,7 @@ class OwnModel(TracedModel):
 
     @staticmethod
     def _decoding_session(
-        edits: Sequence[Edit], sides: Sequence[Mapping[str, Sequence[int]]] = ({},)
+        edits: Sequence[CheckedEdit], sides: Sequence[Mapping[str, Sequence[int]]] = ({},)
     ) -> AbstractContextManager[None]:
         if not edits:
             return nullcontext()

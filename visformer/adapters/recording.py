@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from visformer.adapters.by_rows import CELLS, Shared, attend_by_rows
-from visformer.edits import EachRow, Edit
-from visformer.edits.base import _Edit, chosen
+from visformer.edits import EachRow
+from visformer.edits.base import CheckedEdit, _Edit, chosen
 from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
 from visformer.model.taps import AttentionInputs
 from visformer.system import cancellation, settings
@@ -31,11 +31,12 @@ OVERVIEW = "overview"
 """What ``record`` asks for to have patterns of which heads are computed on demand."""
 
 
-def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> tuple[Edit, ...]:
+def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> tuple[CheckedEdit, ...]:
     """Check edits before a call of the model; :func:`require_changes` checks plain functions after it.
 
     Args:
-        edits: one edit, or a sequence of them.
+        edits: one edit, or a sequence of them; a mapping of names, or globs, to functions of the tensor stands for
+            as many.
         names: names of the model's tensors.
         fixed: those that can be read but not changed.
 
@@ -45,18 +46,27 @@ def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = f
     Raises:
         EditError: an edit reaches nothing, or a fixed tensor: edits are never silently ignored.
     """
-    given = (edits,) if isinstance(edits, _Edit) or callable(edits) else edits
+    given = (edits,) if isinstance(edits, _Edit | Mapping) or callable(edits) else edits
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise EditError(_NO_EDIT, edit=given)
-    return tuple(_checked(edit, names, fixed) for edit in given)
+    each = (part for edit in given for part in (_named(edit) if isinstance(edit, Mapping) else (edit,)))
+    return tuple(_checked(edit, names, fixed) for edit in each)
 
 
-def may_cache(edits: Sequence[Edit]) -> bool:
+def _named(functions: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yield the functions of a mapping of names, or globs, to functions of the tensor."""
+    for where, function in functions.items():
+        if not isinstance(where, str) or not callable(function) or isinstance(function, _Edit):
+            raise EditError(_NO_EDIT, edit={where: function})
+        yield _Function(function, where)
+
+
+def may_cache(edits: Sequence[CheckedEdit]) -> bool:
     """Whether a decoder may keep what it has computed of earlier positions: each edit changes a row by itself."""
-    return all(isinstance(edit, _Edit | _Function) and edit.by_row for edit in edits)
+    return all(edit.by_row for edit in edits)
 
 
-def require_changes(edits: Sequence[Edit]) -> None:
+def require_changes(edits: Sequence[CheckedEdit]) -> None:
     """Check after a call that each plain function has changed something.
 
     Args:
@@ -70,16 +80,19 @@ def require_changes(edits: Sequence[Edit]) -> None:
             edit.require_change()
 
 
-def renewed(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+def renewed(edits: Sequence[CheckedEdit]) -> tuple[CheckedEdit, ...]:
     """Return checked edits for another call, in which no function has been called yet."""
-    return tuple(_Function(edit.function) if isinstance(edit, _Function) else edit for edit in edits)
+    return tuple(_Function(edit.function, edit.where) if isinstance(edit, _Function) else edit for edit in edits)
 
 
-_NO_EDIT = N_("{edit!r} is not an edit: pass one of visformer.edits, or a function (name, tensor) -> tensor.")
+_NO_EDIT = N_(
+    "{edit!r} is not an edit: pass one of visformer.edits, a function (name, tensor) -> tensor, or a dict of names to "
+    "functions tensor -> tensor."
+)
 
 
-def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> Edit:
-    if not isinstance(edit, _Edit):
+def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> CheckedEdit:
+    if not isinstance(edit, _Edit | _Function):
         if not callable(edit):
             raise EditError(_NO_EDIT, edit=edit)
         return _Function(edit)
@@ -96,26 +109,36 @@ def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> Edit:
 
 
 @lru_cache(maxsize=64)  # the same edit often comes with many texts, one after another
-def _reached(edit: _Edit, names: tuple[str, ...]) -> tuple[str, ...]:
+def _reached(edit: CheckedEdit, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if edit.applies(name))
 
 
 class _Function:
-    """A plain function as an edit of one call."""
+    """A function as an edit of one call: of every tensor, with its name, or of those that ``where`` names."""
 
-    def __init__(self, function: Callable[[str, Tensor], Any]) -> None:
-        self.function = function
+    by_head = False
+
+    def __init__(self, function: Callable[..., Any], where: str | None = None) -> None:
+        self.function, self.where = function, where
         self.by_row = isinstance(function, EachRow)
         inner = function.function if isinstance(function, EachRow) else function
         self._label = getattr(inner, "__name__", type(inner).__name__)
         self._called: dict[str, None] = {}
         self._changed = False
 
+    def __repr__(self) -> str:
+        return f"{{{self.where!r}: {self._label}}}" if self.where is not None else self._label
+
+    def applies(self, name: str) -> bool:
+        """Whether the function is called with the tensor of this name."""
+        return self.where is None or fnmatchcase(name, self.where)
+
     def __call__(self, name: str, tensor: Tensor) -> Tensor:
         """Call the function with a copy, which it may change in place; return ``tensor`` itself if it is unchanged."""
         self._called[name] = None
         copy = tensor.clone()
-        result = self.function(name, copy)
+        is_told = self.where is None or isinstance(self.function, EachRow)
+        result = self.function(name, copy) if is_told else self.function(copy)
         if not isinstance(result, Tensor):
             raise EditError(
                 N_("The edit {label} returned {kind} for {name}: return the tensor, also where it changes nothing."),
@@ -320,7 +343,7 @@ class Recorder:
     def __init__(
         self,
         wanted: frozenset[str] | None,
-        edits: Sequence[Edit],
+        edits: Sequence[CheckedEdit],
         *,
         sides: Sequence[Mapping[str, Sequence[int]]] = ({},),
         growing: bool = False,
@@ -356,16 +379,12 @@ class Recorder:
         path, _, tensor = name.rpartition(".")
         if tensor == OVERVIEW:
             return self._summarises(path)
-        return self.records(name) or any(not isinstance(e, _Edit) or e.applies(name) for e in self.edits)
+        return self.records(name) or any(edit.applies(name) for edit in self.edits)
 
     def _summarises(self, path: str) -> bool:
         """Whether an attention's pattern is recorded on demand: nothing asks for all of its cells at once."""
         cells = {f"{path}.{name}" for name in CELLS}
-        if self._shared is None or any(self.records(name) != name.endswith(".pattern") for name in cells):
-            return False
-        return all(
-            isinstance(edit, _Edit) and (edit.by_head or not any(map(edit.applies, cells))) for edit in self.edits
-        )
+        return self._shared is not None and all(self.records(name) == name.endswith(".pattern") for name in cells)
 
     def by_rows(self, path: str, inputs: AttentionInputs) -> Tensor:
         """Compute an attention by rows, under the edits, and record its pattern; see :func:`attend_by_rows`."""
@@ -395,7 +414,7 @@ class Recorder:
         cancellation.check()
         self.visited.add(name)
         for edit in self.edits:
-            if not isinstance(edit, _Edit) or edit.applies(name):
+            if edit.applies(name):
                 tensor = self._edited(edit, name, tensor)
         if self.records(name):
             axes = self._axes(name) or ()
@@ -407,7 +426,7 @@ class Recorder:
                 tensors[name] = TracedTensor(name, value.copy() if copies else value, axes)
         return tensor
 
-    def _edited(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
+    def _edited(self, edit: CheckedEdit, name: str, tensor: Tensor) -> Tensor:
         """Apply an edit, in a batch to each sentence alone."""
         if len(self.rows) == 1:
             return self._applied(edit, name, tensor)
@@ -421,9 +440,9 @@ class Recorder:
                 result[own] = changed
         return result
 
-    def _applied(self, edit: Edit, name: str, tensor: Tensor) -> Tensor:
+    def _applied(self, edit: CheckedEdit, name: str, tensor: Tensor) -> Tensor:
         part = edit.within(tensor.shape) if self._growing and isinstance(edit, _Edit) else edit
-        return tensor if part is None else part(name, tensor)  # type: ignore[operator]
+        return tensor if part is None else part(name, tensor)
 
     def _own(self, row: int, axes: Sequence[Axis]) -> tuple[slice, ...]:
         """Where a sentence's own values are along these axes, without padding."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from visformer.edits import Edit
+from visformer.edits.base import CheckedEdit
 from visformer.errors import N_, TextError, VisformerError
 from visformer.system import limits
 
@@ -35,7 +35,7 @@ class TextRequest:
     pair: str | list[int] | None
     to: str | None
     record: tuple[str, ...]
-    edits: Sequence[Edit]
+    edits: Sequence[CheckedEdit]
     max_new_tokens: int | None = None
 
 

@@ -2,10 +2,11 @@
 
 ``where`` is the path of an attention, such as "decoder.0.cross_attn", or a glob that matches several. Layers, heads and
 token positions count from 0. In a notebook, a plain function ``(name, tensor) -> tensor`` is an edit, too: it is called
-with each tensor, (batch, ...), may change it in place, and returns it, also where it changes nothing.
+with each tensor, (batch, ...), may change it in place, and returns it, also where it changes nothing. A dict of names,
+or globs, to functions ``tensor -> tensor`` has each called with the tensors that it names.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,7 @@ class EachRow:
         return self.function(name, tensor)
 
 
-Edit = _Edit | Callable[[str, Tensor], Tensor]
+Edit = _Edit | Callable[[str, Tensor], Tensor] | Mapping[str, Callable[[Tensor], Tensor]]
 _KINDS: dict[str, type[_Edit]] = {
     kind.__name__: kind for kind in (Silence, SetHeads, Block, Open, Zero, SetPattern, Uniform, Shuffle, Patch)
 }

@@ -5,11 +5,34 @@ import operator
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from torch import Tensor
 
 from visformer.errors import N_, EditError
+
+
+class CheckedEdit(Protocol):
+    """An edit as a pass applies it."""
+
+    @property
+    def by_row(self) -> bool:
+        """Whether it changes each position alike and alone."""
+        ...
+
+    @property
+    def by_head(self) -> bool:
+        """Whether it changes each head alone."""
+        ...
+
+    def applies(self, name: str) -> bool:
+        """Whether it changes the tensor with this full name."""
+        ...
+
+    def __call__(self, name: str, tensor: Tensor, /) -> Tensor:
+        """Return the tensor, (batch, ...), as it is changed; the same one where nothing is."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,6 +51,10 @@ class _Edit:
             raise EditError(
                 N_("where={where!r} is not the path of an attention, such as 'decoder.0.cross_attn'."), where=self.where
             )
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        """See :class:`CheckedEdit`."""
+        raise NotImplementedError
 
     def applies(self, name: str) -> bool:
         """Whether this edit changes the tensor with this full name."""

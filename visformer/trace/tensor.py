@@ -50,6 +50,17 @@ class TracedTensor(NDArrayOperatorsMixin):
         """The bytes that it holds."""
         return self.value.nbytes
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32, or bool of a mask."""
+        return self.value.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes and methods of NumPy's arrays, such as ``T`` and ``mean``; results have no labels."""
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.value, name)
+
     def __len__(self) -> int:
         return len(self.value)
 

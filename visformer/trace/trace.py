@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
@@ -172,6 +172,30 @@ class Trace:
         cut = pixels.reshape(rows, columns, 3, side, side).transpose(0, 3, 1, 4, 2)  # (row, y, column, x, RGB)
         picture: NDArray[np.uint8] = np.rint(255 * cut).clip(0, 255).astype(np.uint8)
         return picture.reshape(rows * side, columns * side, 3)
+
+    def with_tensor(self, name: str, array: Any, axes: Sequence[Any] | None = None) -> "Trace":
+        """Return this Trace with a tensor of one's own, or in place of another.
+
+        Args:
+            name: any name; one of visformer's has its axes.
+            array: numbers, stored as float32, or booleans.
+            axes: of another name, one for each dimension: its name, such as "head", or name and side, such as
+                ("query", "src"), if it has tokens along it.
+
+        Returns:
+            A new Trace, which shares all else with this one.
+
+        Raises:
+            TraceError: the axes are not known, their number is another, or they do not fit the tokens.
+        """
+        known = axes_of(name)
+        if axes is not None:
+            known = tuple(Axis(each) if isinstance(each, str) else Axis(*each) for each in axes)
+        if known is None:
+            raise TraceError(N_("What are the axes of {name!r}? Pass axes=, one for each dimension."), name=name)
+        values = np.array(array)
+        values = values if values.dtype == np.bool_ else values.astype(np.float32)
+        return replace(self, tensors={**self.tensors, name: TracedTensor(name, values, known)})
 
     def layers(
         self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
