@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForSequenceClassification
 
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
+from tests.adapters.huggingface.test_heads import with_head
 from tests.analysis.models import TEXT, model_of, texts_of
 from tests.support import tiny_gpt, tiny_translator
 from visformer.analysis import attention_gradient, gradient_x_input
@@ -204,3 +206,27 @@ def test_what_has_no_gradient_is_refused(monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 3_000_000)
     with pytest.raises(BudgetError):
         attention_gradient(model_of("mini-gpt"), "I like school. " * 20)
+
+
+def test_the_gradient_of_a_number_of_ones_own_is_one_pass_back():
+    """A difference of two logits is the difference of their gradients, and of a classifier it is one of its labels."""
+    model = tiny_gpt()
+    a, b = 5, 9
+    found = model.gradients(TEXT, at="tgt.embed", of=lambda logits: logits[-1, a] - logits[-1, b])
+    each = [model.gradients(TEXT, at="tgt.embed", of=lambda logits, at=at: logits[-1, at]) for at in (a, b)]
+    wanted = each[0].values["tgt.embed"] - each[1].values["tgt.embed"]
+    np.testing.assert_allclose(found.values["tgt.embed"], wanted, atol=1e-5)
+    assert found.values["tgt.embed"].shape == (1, *found.trace["tgt.embed"].shape)
+    rows = model.gradients(TEXT, at="tgt.embed", of="logit")
+    likeliest = rows.trace.meta["ids"]["next"][-1]
+    last = model.gradients(TEXT, at="tgt.embed", of=lambda logits: logits[-1, likeliest])
+    np.testing.assert_allclose(last.values["tgt.embed"][0], rows.values["tgt.embed"][-1], atol=1e-6)
+    classifier = vf.wrap(with_head("bert", AutoModelForSequenceClassification), tokenizer())
+    label = classifier.gradients(TEXT, at="src.embed", of=lambda logits: logits[2])
+    assert abs(label.values["src.embed"]).max() > 0
+
+
+@pytest.mark.parametrize("of", [lambda logits: logits[-1], lambda logits: 3.0, lambda logits: logits[0, 0].detach()])
+def test_what_is_no_number_of_the_logits_is_refused(of):
+    with pytest.raises(VisformerError, match="return a single number that is computed from the logits"):
+        tiny_gpt().gradients(TEXT, at="tgt.embed", of=of)

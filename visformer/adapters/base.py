@@ -19,6 +19,7 @@ from visformer.adapters.interventions import (
     Gradients,
     Of,
     RowRecorder,
+    Scalar,
     TensorCollector,
     gradients_of,
     of_every,
@@ -409,28 +410,34 @@ class TracedModel(ABC):
         *,
         at: str | Sequence[str],
         to: str | None = None,
-        of: Of = "log_probability",
+        of: Of | Scalar = "log_probability",
     ) -> Gradients:
         """Compute the gradients of what each row predicts: one forward pass, and one pass back for each row.
+
+        With a function of the logits it is one pass back for all: ``lambda logits: logits[-1, yes] - logits[-1, no]``.
+        Times the difference of two texts' values that is attribution patching.
 
         Args:
             source: as for :meth:`trace`.
             target: as for :meth:`trace`.
             at: glob patterns over names of tensors, such as "*.embed".
             to: target language, as for :meth:`translate`.
-            of: "log_probability", in nats, or "logit", of the token that the row predicts.
+            of: "log_probability", in nats, or "logit", of the token that the row predicts; or a function that returns a
+                number of the logits, (row, vocab) float32, or (label,) of a classifier.
 
         Returns:
-            The Trace of the pass, and (row, *shape) for each tensor. The parameters' own gradients stay as they are.
+            The Trace of the pass, and (row, *shape) for each tensor, (1, *shape) for a function. The parameters' own
+            gradients stay as they are.
 
         Raises:
             TraceError: ``at`` names nothing.
             VisformerError: see :meth:`trace`; or the model predicts no tokens, or a tensor has no part in them.
             BudgetError: the gradients would be too large.
         """
-        self._require_decoder()
+        if not callable(of) or "logits" not in self._names:
+            self._require_decoder()
         self._require_language(to)
-        if of not in get_args(Of):
+        if not callable(of) and of not in get_args(Of):
             raise VisformerError(N_("of={of!r} must be one of {known}."), of=of, known=", ".join(get_args(Of)))
         if target is None and self.info.kind == "encoder-decoder":
             target = self.translate(source, to=to).ids

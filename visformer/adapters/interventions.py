@@ -4,7 +4,7 @@ This is what the analyses are made of: a text under a hundred edits is a few pas
 a pass: log-probabilities, or gradients of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -24,6 +24,8 @@ from visformer.trace import Trace
 
 Floats = NDArray[np.float32]
 Of = Literal["log_probability", "logit"]
+Scalar = Callable[[Tensor], Tensor]
+"""A number of the logits, (row, vocab) float32, or (label,) of a classifier."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Gradients:
 
     Args:
         trace: the pass itself, with the tensors that were asked for and the logits.
-        values: name to (row, *shape of the tensor), float32: the gradient of what row ``row`` predicts.
+        values: name to (row, *shape of the tensor), float32: the gradient of what row ``row`` predicts; of a number of
+            one's own there is one row.
     """
 
     trace: Trace
@@ -64,29 +67,42 @@ class TensorCollector:
         return tensor
 
 
-def gradients_of(trace: Trace, seen: Mapping[str, Tensor], wanted: Sequence[str], of: Of) -> Gradients:
-    """Go back once from each row's prediction.
+def gradients_of(trace: Trace, seen: Mapping[str, Tensor], wanted: Sequence[str], of: Of | Scalar) -> Gradients:
+    """Go back once from each row's prediction, or from a number of one's own.
 
     Raises:
         BudgetError: the gradients would be too large.
-        VisformerError: a tensor does not take part in the prediction.
+        VisformerError: a tensor does not take part in the prediction, or ``of`` returns no number.
     """
-    following = torch.tensor(trace.meta["ids"]["next"])
-    check_budget({name: (len(following), *seen[name].shape[1:]) for name in wanted if name in seen})
+    numbers = _numbers(trace, seen["logits"][0].float(), of)
+    check_budget({name: (len(numbers), *seen[name].shape[1:]) for name in wanted if name in seen})
     for name in wanted:
         if name not in seen or not seen[name].requires_grad:
             raise _severed(name)
-    logits = seen["logits"][0].float()  # (row, vocab)
-    rows = torch.arange(len(following), device=logits.device)
-    predicted = (logits if of == "logit" else logits.log_softmax(dim=-1))[rows, following.to(logits.device)]
-    values = {name: np.empty((len(rows), *seen[name].shape[1:]), dtype=np.float32) for name in wanted}
-    for row, value in enumerate(predicted):
+    values = {name: np.empty((len(numbers), *seen[name].shape[1:]), dtype=np.float32) for name in wanted}
+    for row, value in enumerate(numbers):
         found = torch.autograd.grad(value, [seen[name] for name in wanted], retain_graph=True, allow_unused=True)
         for name, gradient in zip(wanted, found, strict=True):
             if gradient is None:
                 raise _severed(name)
             values[name][row] = gradient[0].float().cpu().numpy()
     return Gradients(trace, values)
+
+
+def _numbers(trace: Trace, logits: Tensor, of: Of | Scalar) -> Tensor:
+    """Return what is differentiated: (row,), of what the rows predict, or a single number."""
+    if callable(of):
+        number = of(logits)
+        if not isinstance(number, Tensor) or number.numel() != 1 or not number.requires_grad:
+            shape = tuple(number.shape) if isinstance(number, Tensor) else type(number).__name__
+            raise VisformerError(
+                N_("of= returned {given}: return a single number that is computed from the logits, a torch tensor."),
+                given=shape,
+            )
+        return number.reshape(1)
+    following = torch.tensor(trace.meta["ids"]["next"], device=logits.device)
+    rows = torch.arange(len(following), device=logits.device)
+    return (logits if of == "logit" else logits.log_softmax(dim=-1))[rows, following]
 
 
 def _severed(name: str) -> VisformerError:
