@@ -5,6 +5,7 @@ imported on first use, because plotly is large.
 """
 
 import importlib
+import inspect
 from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -158,6 +159,27 @@ def _name_of(model: Any) -> str:
     return name if name in BUNDLED else str(model.info.source)
 
 
+@cache
+def _of_picture(name: str) -> "Callable[..., Figure | Explorer]":
+    """Return the function that draws a picture, with the picture's options in its signature and its description."""
+    from visformer.pictures.registry.picture import picture as registered
+
+    def figure(*args: Any, **options: Any) -> "Figure | Explorer":
+        return draw(name, *args, **options)
+
+    declared, common = registered(name), inspect.signature(draw)
+    options = [option for option in declared.options if not option.page_only]
+    defaults = {option.name: None if callable(option.default) else option.default for option in options}
+    own = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=value) for each, value in defaults.items()]
+    parameters = [each for each in common.parameters.values() if each.name not in ("picture", "options")]
+    said = "".join(f"    {option.name}: {option.help or option.label}\n" for option in options)
+    figure.__name__ = figure.__qualname__ = name.replace("-", "_")
+    figure.__module__ = __name__
+    figure.__doc__ = f"{declared.title or name}. {declared.look_for}\n\nOptions; None: the picture chooses.\n\n{said}"
+    figure.__signature__ = common.replace(parameters=[*parameters, *own])  # type: ignore[attr-defined]
+    return figure
+
+
 def __getattr__(name: str) -> Any:
     for place, names in _PLACES.items():
         if name in names.split():
@@ -166,7 +188,7 @@ def __getattr__(name: str) -> Any:
         from visformer.pictures.registry.picture import pictures
 
         if (picture := name.replace("_", "-")) in pictures():
-            return partial(draw, picture)
+            return _of_picture(picture)
     raise AttributeError(f"module 'visformer.figures' has no attribute {name!r}")
 
 

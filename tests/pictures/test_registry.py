@@ -1,5 +1,6 @@
 """The registry of pages, pictures and options: declarations are complete, and invalid values are reported."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -101,3 +102,15 @@ def test_a_picture_is_a_figure_in_a_notebook(trace):
     assert waves.layout.xaxis.title.text == "pos，从 0 起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):
         vf.figures.beams(trace)
+
+
+@pytest.mark.parametrize("name", sorted(pictures()))
+def test_a_figure_says_which_options_it_takes(name):
+    """help() and an editor show them: with an option of another name the call fails, as its signature says."""
+    figure, declared = getattr(vf.figures, name.replace("-", "_")), pictures()[name]
+    parameters = inspect.signature(figure).parameters
+    assert [*parameters][:5] == ["source", "text", "target", "theme", "lang"]
+    assert {*parameters} >= {option.name for option in declared.options if not option.page_only}
+    assert figure.__doc__.strip() and figure.__name__.isidentifier()
+    with pytest.raises(VisformerError):
+        figure(None, no_such_option=1)
