@@ -85,7 +85,11 @@ def draw(
         from visformer.export.notebook import live
 
         return live(drawn, lang=lang)  # type: ignore[arg-type]
-    return drawn if is_figure(drawn) else matrix(*one_by_one(drawn), theme=theme)
+    if is_figure(drawn):
+        return drawn
+    figure = matrix(*one_by_one(drawn), theme=theme)
+    figure.panels = drawn  # some are one below the other
+    return figure
 
 
 def source_of(

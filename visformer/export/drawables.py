@@ -156,6 +156,11 @@ class DrawnPanels(Drawable):
     def svg(self, options: Options) -> str:
         return export.panels_svg(*self.shown, theme=options.theme, gettext=options.gettext, about=options.about)
 
+    def page(self, options: Options) -> str:
+        from visformer.pictures.charts.panels import matrix
+
+        return _offline(matrix(*self._each(), theme=options.theme))
+
     def csv(self, options: Options) -> str:
         return export.panels_csv(*self._each(), gettext=options.gettext)
 
@@ -184,6 +189,9 @@ class DrawnFigure(Drawable):
 
     def svg(self, options: Options) -> str:
         return export.figure_svg(self.shown, about=options.about)
+
+    def page(self, options: Options) -> str:
+        return _offline(self.shown)
 
     def csv(self, options: Options) -> str:
         return export.figure_csv(self.shown)
@@ -234,10 +242,17 @@ class DrawnHistory(Drawable):
         return history_frame(self.shown, **options.words)
 
 
+def _offline(figure: Any) -> str:
+    """Return a figure of Plotly as a page that loads nothing."""
+    page: str = figure.to_html(include_plotlyjs=True)
+    return page
+
+
 def drawable_of(shown: Any) -> Drawable:
     """Return what is drawn as a drawable: a Trace, ``Sides``, panels, a figure, a ``WholeModel`` or a ``History``."""
     if hasattr(shown, "to_plotly_json"):
-        return DrawnFigure(shown)
+        panels = getattr(shown, "panels", ())
+        return DrawnPanels(panels) if panels else DrawnFigure(shown)
     if isinstance(shown, list | tuple):
         return DrawnPanels(shown)
     from visformer.panel import Panel

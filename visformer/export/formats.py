@@ -75,13 +75,16 @@ FORMATS = (
         "page",
         N_(
             "the explorer with all heads, two that are linked, one at every moment of a training, or the whole model, "
-            "in one file: opens from disk, loads nothing, light or dark as the viewer prefers"
+            "in one file: opens from disk, loads nothing, light or dark as the viewer prefers; panels and figures as "
+            "Plotly draws them, with hover"
         ),
         lambda drawn, options: drawn.page(options),
         {
             "trace": N_("The explorer in one file that works offline"),
             "pair": N_("Both explorers, linked, in one file that works offline"),
             "model": N_("The whole model, which plays, in one file that works offline"),
+            "panels": "",  # five megabytes of Plotly: from Python and the command line
+            "figure": "",
             "history": N_(
                 "The explorer at every moment of the training, with a slider, in one file that works offline"
             ),

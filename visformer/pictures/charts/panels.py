@@ -17,6 +17,12 @@ _NAMED = 10_000
 """Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
 
 
+class PanelFigure(go.Figure):  # type: ignore[misc]
+    """A figure that was drawn from panels, which it is saved from."""
+
+    panels: Sequence[Panel | Sequence[Panel]] = ()
+
+
 def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     """Draw panels side by side.
 
@@ -30,7 +36,9 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
         The figure, with hover; ``show()`` or the end of a cell draws it.
     """
     titles = [literal(f"{panel.before} {panel.title}".strip()) for panel in panels]
-    figure = make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None)
+    figure = PanelFigure()
+    figure.panels = panels
+    make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None, figure=figure)
     for i, panel in enumerate(panels, start=1):
         figure.add_trace(heatmap(panel, theme=theme, scale_shown=i == len(panels)), row=1, col=i)
         axes = {"title": panel.columns.title, **_axis(panel.columns), "side": "top"}
