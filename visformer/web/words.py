@@ -115,10 +115,11 @@ _MAP_TEXT = {
 _LONG_TEXT = {
     "view_tokens_about": N_("Choose a sentence: what does it read?"),
     "view_heatmap_about": N_("A map of all words: drag to move it, turn the wheel or pinch to zoom."),
+    "view_heatmap_about_touch": N_("A map of all words: pinch to zoom, drag to move it."),
     "view_arcs_about": N_("A line leads from each sentence to what it reads. Shift-click adds heads."),
     "zoom_in": N_("Zoom in (wheel, pinch or double-click)"),
     "zoom_whole": N_("The whole map"),
-    "find": N_("Find a word"),
+    "find": N_("Find"),
     "find_count": N_("{n} of {all}"),
     "find_none": N_("not found"),
     "pooling": N_("What a cell shows"),
@@ -133,6 +134,7 @@ _LONG_TEXT = {
     "edges": N_("Bars: at the right what each word gives to others, below what it gets from them."),
     "edges_cross": N_("Bars below: what each word gets."),
     "rows_hint": N_("Drag along the words at the left to add up what they read."),
+    "rows_hint_touch": N_("Tap the words at the left to add up what they read."),
     "rows_sum": N_("“{words}” together reads most: {most}"),
     "links_sentences": N_("Strongest links between sentences"),
     "links_about": N_("First what is read furthest beyond its length; what a sentence reads of itself is left out."),
@@ -171,7 +173,6 @@ _SHORT_KEYS = ("m", "w", "x")
 _LONG_KEYS = (
     ("f", N_("find a word; Enter: the next place")),
     ("Enter", N_("the words of the two sentences that are chosen")),
-    ("Shift + drag", N_("add up rows")),
 )
 
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))

@@ -144,10 +144,10 @@ export function strongest(values, { rows, columns }) {
 /**
  * Who reads whom most: the cells of a matrix, first those whose weight is furthest above the share that their columns would
  * have if all tokens were read alike; without what a group of tokens reads of itself.
+ * @param {number} all tokens that can be read, by default those of the columns
  * @returns {{row: number, column: number, weight: number, above: number}[]}
  */
-export function links({ values, rows, columns }, isSelf, most) {
-  const all = sum(columns.map((group) => group.length))
+export function links({ values, rows, columns }, isSelf, most, all = sum(columns.map((group) => group.length))) {
   const found = []
   rows.forEach((queries, row) => {
     columns.forEach((keys, column) => {

@@ -523,9 +523,9 @@ class AttentionView {
     const { isFolded, walk } = this
     const isWalked = STAGE.on && walk.length > 1
     if (this.parts.walked) this.parts.walked.textContent = isWalked ? fill(data.text.part, { n: walk.indexOf(state.stack) + 1, all: walk.length }) : ""
-    const { isTiled, bySentence } = model
-    const canOpen = this.cells.length > 0
-    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded, isTiled, bySentence, canOpen })
+    const { isTiled } = model
+    this.markScope()
+    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded, isTiled })
     this.readout.badges.hidden = isFolded
     this.sentences.element.hidden = Boolean(model.shown.isText) || isTiled
     const exact = isTiled ? data.store.settled(model.paths()) : model.names().every((name) => data.weights.has(name))
@@ -713,6 +713,12 @@ class AttentionView {
     if (this.view.point) this.view.point(this.scene())
     else this.paintStage()
     this.updateReadout()
+    this.markScope()
     this.host.onPaint?.()
+  }
+
+  /** Of a long text: say whether sentences are shown or their tokens, and whether there is a pair to show them of. */
+  markScope() {
+    this.toolbar.markScope(this.state.inside, { bySentence: this.model.bySentence, canOpen: this.cells.length > 0 })
   }
 }

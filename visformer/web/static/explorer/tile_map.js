@@ -396,7 +396,7 @@ class TileMap {
     const values = words ? tiles.store.block(tiles.head, { rows, columns }) : tiles.store.of(`${tiles.head}/sentences`)
     const each = ([from, end]) => Array.from({ length: end - from }, (_, i) => [from + i])
     const groups = words ? { rows: each(rows), columns: each(columns) } : tiles.sentences
-    const all = values ? links({ values, ...groups }, tiles.isSelf, LISTED) : []
+    const all = values ? links({ values, ...groups }, tiles.isSelf, LISTED, tiles.stack.shape[3]) : []
     return all.map(({ row, column, weight }) => ({ words, query: groups.rows[row], key: groups.columns[column], row, column, weight }))
   }
 
@@ -817,19 +817,28 @@ class TileMap {
     else context.strokeRect(right.at, down.at, right.size, down.size)
     context.font = `600 12px ${theme.font}`
     context.textBaseline = "middle"
-    const write = (text, x, y, align) => {
-      const wide = context.measureText(text).width + 6
-      const left = align === "right" ? x - wide + 3 : x - wide / 2
+    const write = (text, left, y, from, wide) => {
       context.fillStyle = theme.background
-      context.fillRect(left, y - 8, wide, 16)
+      context.fillRect(from, y - 8, wide, 16)
       context.fillStyle = theme.text
       context.textAlign = "left"
-      context.fillText(text, left + 3, y)
+      context.fillText(text, left, y)
     }
-    if (row !== null) write(this.short(context, this.wordOf("rows", row), columns.start - 14), columns.start - 8, down.middle, "right")
+    if (row !== null) { // in place of whatever label is there
+      const text = this.short(context, this.wordOf("rows", row), columns.start - 12)
+      write(text, columns.start - 8 - context.measureText(text).width, down.middle, 0, columns.start - 6)
+    }
     if (column === null) return
     const text = this.short(context, this.wordOf("columns", column), 160)
-    const half = context.measureText(text).width / 2 + 4
-    write(text, Math.max(half, Math.min(this.layout.width - half, right.middle)), TOP - 9, "middle")
+    const wide = context.measureText(text).width
+    if (columns.scale < ACROSS) { // below, where no slanted label is cut
+      const left = Math.max(2, Math.min(this.layout.width - wide - 2, right.middle - wide / 2))
+      return write(text, left, rows.start + rows.length + BARS - 10, left - 3, wide + 6)
+    }
+    context.save()
+    context.translate(right.middle, TOP - 6)
+    context.rotate(-SLANT)
+    write(text, 0, 0, -2, wide + 4)
+    context.restore()
   }
 }

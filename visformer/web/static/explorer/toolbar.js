@@ -125,12 +125,11 @@ export class Toolbar {
   /**
    * @param {object} state the ViewState
    * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean, isFolded: boolean,
-   *   isTiled: boolean, bySentence: boolean, canOpen: boolean}}
+   *   isTiled: boolean}}
    *   view properties of the current view; predicts: whether its rows predict a token; isFolded: whether the controls for
-   *   researchers are folded away; isTiled: whether the text is long; bySentence: whether it is shown by sentence; canOpen:
-   *   whether there is a pair of sentences whose tokens can be shown
+   *   researchers are folded away; isTiled: whether the text is long
    */
-  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded, isTiled, bySentence, canOpen }) {
+  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded, isTiled }) {
     this.limit = state.limit
     this.caption.textContent = this.text[`view_${state.view}_about`]
     this.more.textContent = this.text[isFolded ? "more" : "less"]
@@ -159,13 +158,15 @@ export class Toolbar {
     this.combine.box.hidden = isTiled
     this.kind.box.hidden = isTiled || this.isMap
     this.isLong.textContent = isTiled ? this.text.is_long : ""
-    this.markScope(state.inside, { bySentence, canOpen })
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
     this.zoom.whole.disabled = this.zoom.out.disabled = !zoomed
   }
 
-  /** Of a long text: whether sentences are shown, or the tokens of which. */
+  /**
+   * @param {?object} inside the sentences whose tokens are shown
+   * @param {{bySentence: boolean, canOpen: boolean}} view whether it shows sentences, and whether a pair of them is chosen
+   */
   markScope(inside, { bySentence, canOpen }) {
     const { box, said, open, close } = this.scope
     box.hidden = !bySentence
