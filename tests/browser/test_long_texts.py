@@ -17,7 +17,12 @@ from visformer.web.page import page as saved_page
 
 ENCODER = "encoder.self_attn"
 MAP = ".vf-tiles"
-SENTENCES = ("We went to school .", "Did you see the river ?", "It was a cold and dark night !", "The birds are small .")
+SENTENCES = (
+    "We went to school .",
+    "Did you see the river ?",
+    "It was a cold and dark night !",
+    "The birds are small .",
+)
 
 
 def long_trace(n=700, *, n_heads=4, n_layers=2):
@@ -26,7 +31,7 @@ def long_trace(n=700, *, n_heads=4, n_layers=2):
     )
     trace = model.trace(np.random.default_rng(0).integers(10, 400, n), [11, 12], record="overview")
     written = [word for i in range(n) for word in SENTENCES[i % len(SENTENCES)].split()][:n]
-    written[100] = "Nile"
+    written[n // 7] = "Nile"
     n = len(trace.tokens["src"])
     tokens = {**trace.tokens, "src": (*written, *trace.tokens["src"][len(written) :])}
     return replace(trace, tokens=tokens, words={**trace.words, "src": tuple(range(n))})
@@ -59,7 +64,11 @@ def settle(page):
 
 def place_of(page, query, key):
     """Return the middle of a pair of tokens in the map, as a position in its canvas."""
-    at = {name: float(value) for name, value in page.locator(MAP).evaluate("e => ({...e.dataset})").items() if name in PLACE}
+    at = {
+        name: float(value)
+        for name, value in page.locator(MAP).evaluate("e => ({...e.dataset})").items()
+        if name in PLACE
+    }
     x = at["left"] + (key + 0.5 - at["column"]) * at["cellWidth"]
     return {"x": x, "y": at["top"] + (query + 0.5 - at["row"]) * at["cellHeight"]}
 
@@ -141,7 +150,9 @@ def test_rows_are_added_up_by_dragging_along_their_words(bare, trace):
     page.mouse.up()
     weights = trace["encoder.1.self_attn.pattern"].value[2][301:303].sum(0)
     most = int(weights.argmax())
-    expect(page.locator(".vf-summed")).to_contain_text(f"{trace.tokens['src'][most]} ({most + 1}) {weights[most]:.4g}"[:-1])
+    expect(page.locator(".vf-summed")).to_contain_text(
+        f"{trace.tokens['src'][most]} ({most + 1}) {weights[most]:.4g}"[:-1]
+    )
 
 
 def test_sentences_are_linked_and_lead_to_their_words(bare, trace):
@@ -176,7 +187,9 @@ def test_text_and_arcs_show_sentences_then_the_words_of_two(bare, trace, view):
 
 def test_where_requests_fail_the_host_is_asked_once(bare, trace):
     bare.status = 404
-    page = bare.mount(trace, parts=PARTS, start={"stack": ENCODER, "layer": 1, "head": 2, "view": "heatmap"}, complete=False)
+    page = bare.mount(
+        trace, parts=PARTS, start={"stack": ENCODER, "layer": 1, "head": 2, "view": "heatmap"}, complete=False
+    )
     page.wait_for_function("explorer.needed.length")
     assert page.locator(MAP).get_attribute("data-settled") == "false"
     for n in range(1, 9):  # until all has been answered
@@ -235,8 +248,10 @@ def test_a_saved_page_has_no_server_and_says_so(visit, trace, tmp_path):
 
 @pytest.mark.full
 def test_in_the_app_a_reload_and_back_show_the_head_and_the_pair_again(open_app):
-    text = " ".join(sentence.replace(" .", ".").replace(" ?", "?").replace(" !", "!") for sentence in SENTENCES * 18)
-    page = open_app(query="attention?" + urllib.parse.urlencode({"lang": "en", "text": text, "target": "好。", "stack": "encoder"}))
+    text = " ".join(sentence.replace(" .", ".").replace(" ?", "?").replace(" !", "!") for sentence in SENTENCES * 21)
+    page = open_app(
+        query="attention?" + urllib.parse.urlencode({"lang": "en", "text": text, "target": "好。", "stack": "encoder"})
+    )
     settle(page)
     click_head(page, 0, 2)
     settle(page)
@@ -244,10 +259,15 @@ def test_in_the_app_a_reload_and_back_show_the_head_and_the_pair_again(open_app)
     page.locator(".vf-root[data-weight]:not([data-weight=''])").wait_for()
     before = state_of(page)
     page.wait_for_url("**query=*")
-    for again in (page.reload, lambda: (page.get_by_role("link", name="Masks").first.click(), wait_until_done(page), page.go_back())):
+    for again in (
+        page.reload,
+        lambda: (page.get_by_role("link", name="Masks").first.click(), wait_until_done(page), page.go_back()),
+    ):
         again()
         page.wait_for_selector(".vf-root[data-weight]:not([data-weight=''])")
         wait_until_done(page)
         state = state_of(page)
-        assert [state[name] for name in ("head", "query", "key", "weight")] == [before[name] for name in ("head", "query", "key", "weight")]
+        assert [state[name] for name in ("head", "query", "key", "weight")] == [
+            before[name] for name in ("head", "query", "key", "weight")
+        ]
     assert address_of(page)["head"] == "3"

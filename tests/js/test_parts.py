@@ -15,9 +15,7 @@ HEAD = "encoder.self_attn/1/2"
 
 @pytest.fixture(scope="module")
 def trace():
-    model = vf.untrained(
-        d_model=32, n_heads=4, n_encoder_layers=2, n_decoder_layers=1, d_ff=16, position="rotary"
-    )
+    model = vf.untrained(d_model=32, n_heads=4, n_encoder_layers=2, n_decoder_layers=1, d_ff=16, position="rotary")
     ids = np.random.default_rng(0).integers(10, 400, 700)
     return model.trace(ids, ids[:300], record="overview")
 
@@ -81,8 +79,9 @@ BLOCK = """
   for (const [path, bytes] of Object.entries(args.parts)) {
     parts.keep(path, Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)).buffer)
   }
-  return { block: [...parts.block(args.head, args.range)], far: parts.block(args.head, { rows: [0, 1], columns: [0, 1] }),
-    exact: parts.finest(args.head, 255, 300), coarse: parts.finest(args.head, 3, 698), none: parts.finest("encoder.self_attn/0/0", 3, 3) }
+  const [block, far] = [args.range, { rows: [0, 1], columns: [0, 1] }].map((range) => parts.block(args.head, range))
+  const [exact, coarse] = [[255, 300], [3, 698]].map((cell) => parts.finest(args.head, ...cell))
+  return { block: [...block], far, exact, coarse, none: parts.finest("encoder.self_attn/0/0", 3, 3) }
 """
 
 
