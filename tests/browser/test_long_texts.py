@@ -17,6 +17,9 @@ from visformer.web.page import page as saved_page
 
 ENCODER = "encoder.self_attn"
 MAP = ".vf-tiles"
+MODEL = "untrained-64x16-enc6-dec1-ff64"
+"""Its heads of 505 tokens take more than a page keeps."""
+
 SENTENCES = (
     "We went to school .",
     "Did you see the river ?",
@@ -250,7 +253,8 @@ def test_a_saved_page_has_no_server_and_says_so(visit, trace, tmp_path):
 def test_in_the_app_a_reload_and_back_show_the_head_and_the_pair_again(open_app):
     text = " ".join(sentence.replace(" .", ".").replace(" ?", "?").replace(" !", "!") for sentence in SENTENCES * 21)
     page = open_app(
-        query="attention?" + urllib.parse.urlencode({"lang": "en", "text": text, "target": "好。", "stack": "encoder"})
+        query="attention?"
+        + urllib.parse.urlencode({"lang": "en", "model": MODEL, "text": text, "target": "好。", "stack": "encoder"})
     )
     settle(page)
     click_head(page, 0, 2)
