@@ -147,16 +147,20 @@ export function strongest(values, { rows, columns }) {
  * @param {number} all tokens that can be read, by default those of the columns
  * @returns {{row: number, column: number, weight: number, above: number}[]}
  */
-export function links({ values, rows, columns }, isSelf, most, all = sum(columns.map((group) => group.length))) {
-  const found = []
+export function links({ values, rows, columns }, isSelf, most = Infinity, all = sum(columns.map((group) => group.length))) {
+  let [found, least] = [[], 0]
+  const strongest = () => found.sort((a, b) => b.above - a.above).slice(0, most)
   rows.forEach((queries, row) => {
     columns.forEach((keys, column) => {
       const weight = values[row * columns.length + column]
       const above = weight - keys.length / all
-      if (above > 0 && !(isSelf && queries[0] === keys[0])) found.push({ row, column, weight, above })
+      if (above > least && !(isSelf && queries[0] === keys[0])) found.push({ row, column, weight, above })
     })
+    if (found.length < 50 * most) return
+    found = strongest()
+    least = found.at(-1).above
   })
-  return found.sort((a, b) => b.above - a.above).slice(0, most)
+  return strongest()
 }
 
 /** Pool a matrix into a thumbnail by the largest magnitude, as steps of the ramp. */

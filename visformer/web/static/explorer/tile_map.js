@@ -28,7 +28,7 @@ const ACROSS = TIGHT / Math.cos(SLANT) // pixels between slanted ones
 const [NUMBERED, GRID, BORDERED] = [28, 9, 12] // pixels from which on cells have numbers, lines between them, and sentences borders
 const FINEST = 0.8 // device pixels of a cell, at least
 const DRAG = 4 // pixels before a press becomes a drag
-const PAUSE = 80 // milliseconds between two requests for tiles while it moves
+const [PAUSE, REST] = [80, 200] // milliseconds between two requests for tiles while it moves, and until it rests
 const [LISTED, TOP_KEYS] = [24, 5]
 const IN_SIGHT = 40_000 // most cells whose links are listed one by one
 const AXES = ["rows", "columns"]
@@ -123,7 +123,7 @@ class TileMap {
     const choose = (name) => () => {
       this.pooling = name
       this.draw()
-      this.settle()
+      this.request()
     }
     this.poolTabs = ["largest", "mean"].map((name) => [name, button(this.pools, "tab", choose(name))])
   }
@@ -222,7 +222,18 @@ class TileMap {
     const at = (name) => within(this.layout[name].n, this.layout[name].length, scaleOf(this.layout[name].base, zoom), lens[name])
     this.lens = { zoom, rows: at("rows"), columns: at("columns") }
     this.frame ??= requestAnimationFrame(() => this.draw())
-    this.resting ??= setTimeout(() => this.settle(), PAUSE)
+    this.requesting ??= setTimeout(() => this.request(), PAUSE)
+    this.rest()
+  }
+
+  /** Once it has come to rest, list links and tell the host: that takes longer than a frame. */
+  rest() {
+    clearTimeout(this.resting)
+    this.resting = setTimeout(() => {
+      if (!this.scene || this.element.hidden) return
+      this.writeLinks()
+      this.host.zoomed()
+    }, REST)
   }
 
   /** Zoom about a point of the canvas, by default the cell in focus or the middle. */
@@ -336,7 +347,7 @@ class TileMap {
   release(event) {
     const drag = this.let(event)
     if (!drag || event.button !== 0) return
-    if (drag.moved) return drag.isSumming && this.settle()
+    if (drag.moved) return drag.isSumming && this.request()
     focusQuietly(this.canvas)
     if (drag.isSumming && !event.shiftKey) return this.sumOne(drag.first)
     this.host.lock(this.under(event), event.shiftKey)
@@ -355,7 +366,7 @@ class TileMap {
     const range = sentence ? [sentence[0], sentence.at(-1) + 1] : [token, token + 1]
     this.range = String(this.range) === String(range) ? null : range
     this.draw()
-    this.settle()
+    this.request()
   }
 
   get sumPath() {
@@ -394,10 +405,13 @@ class TileMap {
     const { rows, columns } = this.sight
     const words = (rows[1] - rows[0]) * (columns[1] - columns[0]) <= IN_SIGHT && this.level === 0
     const values = words ? tiles.store.block(tiles.head, { rows, columns }) : tiles.store.of(`${tiles.head}/sentences`)
+    if (!words && values && this.sentenceLinks?.of === values) return this.sentenceLinks.all
     const each = ([from, end]) => Array.from({ length: end - from }, (_, i) => [from + i])
     const groups = words ? { rows: each(rows), columns: each(columns) } : tiles.sentences
     const all = values ? links({ values, ...groups }, tiles.isSelf, LISTED, tiles.stack.shape[3]) : []
-    return all.map(({ row, column, weight }) => ({ words, query: groups.rows[row], key: groups.columns[column], row, column, weight }))
+    const found = all.map(({ row, column, weight }) => ({ words, query: groups.rows[row], key: groups.columns[column], row, column, weight }))
+    if (!words) this.sentenceLinks = { of: values, all: found }
+    return found
   }
 
   writeLinks() {
@@ -449,6 +463,7 @@ class TileMap {
     this.list.hidden = false
     this.draw()
     this.request()
+    this.rest()
   }
 
   /** Show the whole map of another text or, if a link has locked a cell, that one. */
@@ -475,16 +490,11 @@ class TileMap {
     this.writeCount()
   }
 
-  settle() {
-    if (!this.scene || this.element.hidden) return
-    this.request()
-    this.host.zoomed()
-  }
-
-  /** Once it has come to rest, or moves on: request what is in sight, and say what is shown. */
+  /** Request what is in sight, and say what is shown. */
   request() {
-    clearTimeout(this.resting)
-    this.resting = null
+    clearTimeout(this.requesting)
+    this.requesting = null
+    if (!this.scene || this.element.hidden) return
     const { head, store, stack } = this.scene.tiles
     const { side, levels } = stack.tiles
     const inSight = tilesIn(head, this.level, this.sight, side)
@@ -492,7 +502,6 @@ class TileMap {
     const others = [`${head}/edges`, `${head}/sentences`, this.sumPath].filter(Boolean)
     store.want("map", [...new Set([whole, ...inSight, ...others])])
     this.say(store.settled(inSight), inSight.some((path) => store.of(path)))
-    if (!this.pointers.size) this.writeLinks()
     this.canvas.style.touchAction = this.zoomed ? "none" : "pan-y" // a finger scrolls the page past the whole map
   }
 
