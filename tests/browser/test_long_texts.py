@@ -241,12 +241,16 @@ def test_a_saved_page_has_no_server_and_says_so(visit, trace, tmp_path):
     file.write_text(saved_page(trace, start=start), encoding="utf-8")
     page = visit(file.as_uri(), own="file:")
     page.locator(".vf-root[data-painted]").wait_for()
-    expect(page.locator(".vf-tiled-said")).to_contain_text("weights")
+    expect(page.locator(".vf-tiled-said")).to_contain_text("Bars: at the right")
     page.locator(MAP).click(position={"x": 300, "y": 200})
     page.keyboard.press("+")
     for name in ("Shaded text", "Arcs", "One layer", "Heatmap"):
         page.get_by_role("button", name=name, exact=True).click()
     expect(page.locator(".vf-tiled-said")).to_contain_text("the app computes")
+    click_head(page, 0, 0)
+    expect(page.locator(".vf-tiled-said")).to_contain_text("the app computes")
+    page.get_by_role("button", name="Shaded text", exact=True).click()
+    expect(page.locator(".vf-scope-said")).to_contain_text("the app computes")
 
 
 @pytest.mark.full

@@ -719,6 +719,8 @@ class AttentionView {
 
   /** Of a long text: say whether sentences are shown or their tokens, and whether there is a pair to show them of. */
   markScope() {
-    this.toolbar.markScope(this.state.inside, { bySentence: this.model.bySentence, canOpen: this.cells.length > 0 })
+    const { bySentence } = this.model
+    const isAbsent = bySentence && !this.data.store.isOpen && !this.model.matrix()
+    this.toolbar.markScope(this.state.inside, { bySentence, isAbsent, canOpen: this.cells.length > 0 && this.data.store.isOpen })
   }
 }

@@ -165,13 +165,15 @@ export class Toolbar {
 
   /**
    * @param {?object} inside the sentences whose tokens are shown
-   * @param {{bySentence: boolean, canOpen: boolean}} view whether it shows sentences, and whether a pair of them is chosen
+   * @param {{bySentence: boolean, isAbsent: boolean, canOpen: boolean}} view whether it shows sentences, whether it has no
+   *   weights of them, and whether a pair of them is chosen whose tokens can be shown
    */
-  markScope(inside, { bySentence, canOpen }) {
+  markScope(inside, { bySentence, isAbsent, canOpen }) {
     const { box, said, open, close } = this.scope
     box.hidden = !bySentence
     if (!bySentence) return
     said.textContent = inside ? fill(this.text.scope_inside, { row: inside.rows + 1, column: inside.columns + 1 }) : this.text.scope_sentences
+    if (isAbsent) said.textContent = this.text.cell_absent
     open.textContent = this.text.scope_open
     close.textContent = this.text.scope_close
     open.hidden = Boolean(inside)
