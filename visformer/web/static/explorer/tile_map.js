@@ -25,7 +25,7 @@ const LEGIBLE = 18 // pixels of a token's row that is searched for, or linked to
 const TIGHT = 15 // pixels between labels
 const SLANT = Math.PI / 4
 const ACROSS = TIGHT / Math.cos(SLANT) // pixels between slanted ones
-const [NUMBERED, GRID, BORDERED] = [28, 9, 12] // pixels from which on cells have numbers, lines between them, and sentences borders
+const [NUMBERED, GRID, BORDERED] = [28, 9, 6] // pixels from which on cells have numbers, lines between them, and sentences borders
 const FINEST = 0.8 // device pixels of a cell, at least
 const DRAG = 4 // pixels before a press becomes a drag
 const [PAUSE, REST] = [80, 200] // milliseconds between two requests for tiles while it moves, and until it rests
@@ -512,8 +512,8 @@ class TileMap {
     const cell = level ? fill(text[`cell_${this.pooling}`], { n }) : text.cell_one
     const edges = tiles.store.of(`${tiles.head}/edges`) ? text[tiles.isSelf ? "edges" : "edges_cross"] : ""
     const coarse = tiles.store.isOpen ? text.cell_coming : text.cell_absent
-    const shown = isThere || isSettled ? cell : coarse
-    const lines = [isThere || tiles.store.isOpen ? shown : text.cell_absent, edges, this.range ? "" : text.rows_hint]
+    const hint = this.range || !tiles.store.isOpen ? "" : text.rows_hint
+    const lines = [isThere ? cell : coarse, edges, hint]
     const said = lines.filter(Boolean).join(text.lang.startsWith("zh") ? "" : " ")
     if (this.said.textContent !== said) this.said.textContent = said
     const summed = this.summedText()
@@ -646,7 +646,7 @@ class TileMap {
     }
   }
 
-  /** The borders of sentences that have room between them. */
+  /** The borders of sentences, where there is room between them. */
   drawLines(context, axes) {
     const { theme, tiles } = this.scene
     context.strokeStyle = theme.text
@@ -656,10 +656,11 @@ class TileMap {
     for (const name of AXES) {
       const { start, first, end, scale } = axes[name]
       const other = axes[name === "rows" ? "columns" : "rows"]
-      const starts = tiles.sentences[name].map((group) => group[0])
-      for (const i of placed(starts, scale, BORDERED)) {
-        if (starts[i] <= first || starts[i] >= end) continue
-        const at = Math.round(start + (starts[i] - first) * scale) + 0.5
+      const groups = tiles.sentences[name]
+      if ((axes[name].n / groups.length) * scale < BORDERED) continue
+      for (const [token] of groups) {
+        if (token <= first || token >= end) continue
+        const at = Math.round(start + (token - first) * scale) + 0.5
         const ends = [[other.start, at], [other.start + other.length, at]]
         const [[ax, ay], [bx, by]] = name === "rows" ? ends : ends.map(([along, across]) => [across, along])
         context.moveTo(ax, ay)
