@@ -119,6 +119,8 @@ _LONG_TEXT = {
     "view_arcs_about": N_("A line leads from each sentence to what it reads. Shift-click adds heads."),
     "zoom_in": N_("Zoom in (wheel, pinch or double-click)"),
     "zoom_whole": N_("The whole map"),
+    "reads_most_here": N_("{token} reads most of these: {most}"),
+    "read_most_here": N_("{token} is read most by these: {most}"),
     "find": N_("Find"),
     "find_count": N_("{n} of {all}"),
     "find_none": N_("not found"),

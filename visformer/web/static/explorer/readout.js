@@ -128,7 +128,8 @@ export class Readout {
     const other = reads ? "columns" : "rows"
     const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: this.spell(weights[i]) }))
     const token = reads ? this.name("rows", row) : this.name("columns", column)
-    return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
+    const where = this.state.inside ? "_here" : "" // a sentence's words may read those of another one more
+    return [fill(this.text[`${reads ? "reads" : "read"}_most${where}`], { token, most: most.join(" · ") })]
   }
 
   /** The strongest weights in the row of a cell. */

@@ -649,16 +649,15 @@ class TileMap {
   /** The borders of sentences, where there is room between them. */
   drawLines(context, axes) {
     const { theme, tiles } = this.scene
+    if (AXES.some((name) => (axes[name].n / tiles.sentences[name].length) * axes[name].scale < BORDERED)) return
     context.strokeStyle = theme.text
-    context.globalAlpha = 0.22
+    context.globalAlpha = 0.2
     context.lineWidth = 1
     context.beginPath()
     for (const name of AXES) {
       const { start, first, end, scale } = axes[name]
       const other = axes[name === "rows" ? "columns" : "rows"]
-      const groups = tiles.sentences[name]
-      if ((axes[name].n / groups.length) * scale < BORDERED) continue
-      for (const [token] of groups) {
+      for (const [token] of tiles.sentences[name]) {
         if (token <= first || token >= end) continue
         const at = Math.round(start + (token - first) * scale) + 0.5
         const ends = [[other.start, at], [other.start + other.length, at]]
