@@ -6,7 +6,7 @@
 
 import { WEIGHTS } from "./picture.js"
 
-const TOGETHER = 4 // requests at a time
+const TOGETHER = 2 // requests at a time: the server computes one after the other, and refuses a session that has too many
 const [AGAIN, TIMES] = [1000, 3] // milliseconds after which a busy server is asked again, and how often
 const [GATHERED, AT_ONCE] = [40, 8] // milliseconds in which questions to the host gather, and how many it takes at once
 const PATIENCE = 20_000 // milliseconds for which its answer is waited for

@@ -697,7 +697,7 @@ class TileMap {
     const { theme, tiles, step } = this.scene
     const [top, bottom] = this.range.map((token) => Math.max(0, Math.min(rows.length, (token - rows.first) * rows.scale)) + rows.start)
     context.fillStyle = theme.accent
-    context.fillRect(columns.start - 5, top, 4, Math.max(1, bottom - top))
+    if (bottom > top) context.fillRect(columns.start - 5, top, 4, Math.max(1, bottom - top))
     const values = tiles.store.of(this.sumPath)
     if (!values) return
     const n = this.range[1] - this.range[0]
