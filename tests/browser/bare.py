@@ -5,8 +5,12 @@ import base64
 from visformer.web import bundle
 from visformer.web.bundle import script, stylesheet
 from visformer.web.payload import pack, pack_rest
+from visformer.web.tiles import part_of
 
 ORIGIN = "http://explorer.test/"
+PARTS = "parts/key"
+"""The address of the parts of heads of a long text."""
+
 PAGE = f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -63,7 +67,8 @@ class BarePage:
     """A page in a browser context of its own; console messages fail the test when it is closed."""
 
     def __init__(self, browser, *, width=1280, height=720, scheme="light", scale=1, touch=False, script=""):
-        self.problems = []
+        self.problems, self.fetched = [], []
+        self.status = 200  # of answers to requests for parts
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=scale, has_touch=touch
         )
@@ -81,6 +86,10 @@ class BarePage:
         url = route.request.url
         if url == ORIGIN:
             route.fulfill(body=PAGE, content_type="text/html")
+        elif url.startswith(ORIGIN + PARTS):
+            path = url.removeprefix(f"{ORIGIN}{PARTS}/")
+            self.fetched.append(path)
+            route.fulfill(status=self.status, body=part_of(self.trace, path) if self.status == 200 else b"")
         elif url.startswith(ORIGIN) and url.endswith(".js"):
             try:
                 route.fulfill(body=module(url.removeprefix(ORIGIN)), content_type="text/javascript")

@@ -19,6 +19,7 @@ from visformer.pictures.sides import Sides
 from visformer.pictures.style import BACKGROUND, FONTS, LINE, PRIMARY, SURFACE, TEXT, Theme, visible
 from visformer.system import limits
 from visformer.trace import Trace
+from visformer.trace.overview import PatternOnDemand
 from visformer.trace.stacks import STACKS
 from visformer.web.bundle import script, stylesheet
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, RESIDENT_BYTES, Focus, focus_from
@@ -27,6 +28,7 @@ from visformer.web.message import write_message
 from visformer.web.pair import common, pack_pair, pack_rests
 from visformer.web.payload import pack, pack_rest
 from visformer.web.selection import BEGINNING, Selection
+from visformer.web.tiles import levels_of
 
 FRAME_HEIGHT = 720
 """Height of a notebook cell's iframe, in pixels."""
@@ -75,7 +77,7 @@ def page(
     limit = max(limit, RESIDENT_BYTES)
     messages = {
         "picture": pack(trace, gettext=gettext, lang=lang, focus=focus, start=start),
-        "weights": pack_rest(trace, focus=focus, wanted=exact),
+        "weights": pack_rest(trace, focus=focus, wanted=[*exact, *_coarse(trace, focus)]),
     }
     note = ""
     if len(exact) < n_heads:
@@ -257,10 +259,22 @@ def _nearest(trace: Trace, focus: Focus | None) -> Iterator[tuple[str, int]]:
     centre = focus or Focus(stacks[0].name, 0, 0)
     for stack in sorted(stacks, key=lambda stack: stack.name != centre.stack):
         layers = stack.layers(trace)
+        if isinstance(next(iter(layers.values())), PatternOnDemand):
+            continue
         for layer in sorted(layers, key=lambda layer: abs(layer - centre.layer)):
             for head, pattern in enumerate(layers[layer].value):
                 each = FLOAT_BYTES if layers[layer].name.endswith(".map") else CODE_BYTES
                 yield f"{stack.name}/{layer}/{head}", each * pattern.size
+
+
+def _coarse(trace: Trace, focus: Focus | None) -> list[str]:
+    """Return what a page holds of the head in focus of a long text, if it can be computed: no server answers a page."""
+    stack = next((stack for stack in STACKS if stack.in_trace(trace) and focus and stack.name == focus.stack), None)
+    pattern = stack.layers(trace).get(focus.layer) if stack and focus else None
+    if not isinstance(pattern, PatternOnDemand) or pattern.rule is None or focus is None:
+        return []
+    last = levels_of(*pattern.shape[1:]) - 1
+    return [f"{focus.stack}/{focus.layer}/{focus.head}/{part}" for part in (f"tile/{last}/0/0", "edges", "sentences")]
 
 
 def _checkpoint(history: History, at: int, gettext: Callable[[str], str]) -> dict[str, Any]:

@@ -27,6 +27,9 @@ VIEWS: Mapping[str, Exported] = {"tokens": "tokens", "heatmap": "heatmap", "arcs
 START_VIEW = next(iter(VIEWS))
 """The view that the explorer begins with. A link that selects something but no view means the heatmap, as ever."""
 
+LONG_VIEW = "heatmap"
+"""The view that it begins with if the text is long: its map shows thumbnails until weights have arrived."""
+
 if [*VIEWS] != (_drawn := [PurePosixPath(name).stem for name in imports("explorer/views/index.js")]):
     raise ImportError(f"explorer/views/index.js has the views {_drawn}, VIEWS {[*VIEWS]}: say how each is exported")
 
@@ -121,7 +124,16 @@ class Selection:
         from visformer.analysis.heads import first_head
 
         stack, layer, head = first_head(trace)
-        return replace(self, stack=stack, layer=layer, head=head)
+        begun = replace(self, stack=stack, layer=layer, head=head)
+        return begun.seen_first(trace) if self.view == START_VIEW else begun
+
+    def seen_first(self, trace: "Trace") -> "Selection":
+        """Return the selection of whoever has not chosen this view: of a long text, the map."""
+        from visformer.trace.overview import PatternOnDemand
+
+        part, kind = self.stack.split(".")
+        is_long = isinstance(trace[f"{part}.{self.layer}.{kind}.pattern"], PatternOnDemand)
+        return replace(self, view=LONG_VIEW) if is_long else self
 
     def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
         """Reset fields that do not fit the Trace, with an error for each: a link may come from another model."""

@@ -6,6 +6,7 @@ from typing import Any
 from visformer.errors import N_
 from visformer.panel import map_scale, ticks
 from visformer.trace import Trace
+from visformer.trace.overview import PatternOnDemand
 
 _TEXT = {
     "stacks": N_("Which attention is shown"),
@@ -111,6 +112,47 @@ _MAP_TEXT = {
 }
 """In place of what is true of attention weights only."""
 
+_LONG_TEXT = {
+    "view_tokens_about": N_("Choose a sentence: what does it read?"),
+    "view_heatmap_about": N_("A map of all words: drag to move it, turn the wheel or pinch to zoom."),
+    "view_heatmap_about_touch": N_("A map of all words: pinch to zoom, drag to move it."),
+    "view_arcs_about": N_("A line leads from each sentence to what it reads. Shift-click adds heads."),
+    "zoom_in": N_("Zoom in (wheel, pinch or double-click)"),
+    "zoom_whole": N_("The whole map"),
+    "reads_most_here": N_("{token} reads most of these: {most}"),
+    "read_most_here": N_("{token} is read most by these: {most}"),
+    "find": N_("Find"),
+    "find_count": N_("{n} of {all}"),
+    "find_none": N_("not found"),
+    "pooling": N_("What a cell shows"),
+    "pooling_largest": N_("largest"),
+    "pooling_mean": N_("mean"),
+    "cell_one": N_("Each cell shows one weight."),
+    "cell_largest": N_("Each cell shows the largest of {n} × {n} weights."),
+    "cell_mean": N_("Each cell shows the mean of {n} × {n} weights."),
+    "cell_coming": N_("A coarse picture, until finer weights arrive."),
+    "cell_absent": N_("A coarse picture: the app computes the single weights of a text so long."),
+    "largest_of": N_("the largest of {n} × {n} weights around here"),
+    "edges": N_("Bars: at the right what each word gives to others, below what it gets from them."),
+    "edges_cross": N_("Bars below: what each word gets."),
+    "rows_hint": N_("Drag along the words at the left to add up what they read."),
+    "rows_hint_touch": N_("Tap the words at the left to add up what they read."),
+    "rows_sum": N_("“{words}” together reads most: {most}"),
+    "links_sentences": N_("Strongest links between sentences"),
+    "links_about": N_("First what is read furthest beyond its length; what a sentence reads of itself is left out."),
+    "links_words": N_("Strongest links in sight"),
+    "sentence": N_("sentence {n} “{words}”"),
+    "scope_sentences": N_("Shown by sentence."),
+    "scope_open": N_("Show the words of this pair"),
+    "scope_inside": N_("The words of sentence {row}, and what they read in sentence {column}."),
+    "scope_close": N_("All sentences"),
+    "is_long": N_(
+        "This text is long, and its weights are computed where you look: words cannot be joined, heads combined, or "
+        "weights left out."
+    ),
+}
+"""Besides, or in place of others, of a text whose heads are computed on demand."""
+
 _KEYS = (
     ("← → ↑ ↓", N_("another head or layer")),
     ("Shift + ← → ↑ ↓", N_("another cell")),
@@ -127,6 +169,14 @@ _KEYS = (
     ("?", N_("show or hide this list")),
 )
 
+_SHORT_KEYS = ("m", "w", "x")
+"""Of what is derived from all weights, which a long text does not have."""
+
+_LONG_KEYS = (
+    ("f", N_("find a word; Enter: the next place")),
+    ("Enter", N_("the words of the two sentences that are chosen")),
+)
+
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 _ONLY = N_("Text")
 
@@ -136,7 +186,12 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
     sides = [(side, title) for side, title in _SIDES if trace.tokens.get(side)]
     chosen = map_scale(trace)
     is_map = chosen["scale"] != "weight"
-    text = {name: gettext(text) for name, text in (_TEXT | (_MAP_TEXT if is_map else _WEIGHT_TEXT)).items()}
+    is_long = any(isinstance(tensor, PatternOnDemand) for tensor in trace.tensors.values())
+    own = _MAP_TEXT if is_map else _WEIGHT_TEXT | (_LONG_TEXT if is_long else {})
+    text = {name: gettext(text) for name, text in (_TEXT | own).items()}
+    keys = [(key, about) for key, about in _KEYS if not is_long or key not in _SHORT_KEYS]
+    if is_long:
+        keys[-3:-3] = _LONG_KEYS
     if is_map:
         (low, _), *_, (high, _) = ticks(chosen["scale"], chosen["limit"])
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
@@ -144,7 +199,7 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
     return {
         "text": {"lang": lang, **text},
-        "keys": [(key, gettext(about)) for key, about in _KEYS],
+        "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [
             {"side": side, "title": gettext(title if len(sides) == len(_SIDES) else _ONLY)} for side, title in sides
         ],

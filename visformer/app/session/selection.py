@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from visformer.app.session import boxes, url_state
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
 from visformer.pictures.registry.options import per_layers
@@ -41,6 +42,8 @@ def start(trace: "Trace | None") -> Selection:
     if trace is not None and not _IS_CHECKED.get():
         _IS_CHECKED.set(True)
         fitting, wrong = first.fitting(trace)
+        if first == url_state.start(boxes.model()):
+            fitting = fitting.seen_first(trace)
         ignore(first.link(), wrong)
         START.set(first := fitting)
     return first

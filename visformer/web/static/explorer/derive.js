@@ -18,8 +18,8 @@ function combine(heads, how) {
   return values
 }
 
-/** Group adjacent tokens of the same word; without merging each token is a group. */
-function groupsOf(words, merge) {
+/** Group adjacent tokens of the same word, or the same sentence; without merging each token is a group. */
+export function groupsOf(words, merge) {
   const groups = []
   words.forEach((word, i) => {
     if (merge && i > 0 && word === words[i - 1]) groups.at(-1).push(i)
@@ -139,6 +139,28 @@ export function strongest(values, { rows, columns }) {
   })
   const above = (a, b) => a.map((value, i) => value - b[i]).find((difference) => difference) > 0
   return found.reduce((best, one) => (best === null || above(one.rank, best.rank) ? one : best), null)?.row ?? null
+}
+
+/**
+ * Who reads whom most: the cells of a matrix, first those whose weight is furthest above the share that their columns would
+ * have if all tokens were read alike; without what a group of tokens reads of itself.
+ * @param {number} all tokens that can be read, by default those of the columns
+ * @returns {{row: number, column: number, weight: number, above: number}[]}
+ */
+export function links({ values, rows, columns }, isSelf, most = Infinity, all = sum(columns.map((group) => group.length))) {
+  let [found, least] = [[], 0]
+  const strongest = () => found.sort((a, b) => b.above - a.above).slice(0, most)
+  rows.forEach((queries, row) => {
+    columns.forEach((keys, column) => {
+      const weight = values[row * columns.length + column]
+      const above = weight - keys.length / all
+      if (above > least && !(isSelf && queries[0] === keys[0])) found.push({ row, column, weight, above })
+    })
+    if (found.length < 50 * most) return
+    found = strongest()
+    least = found.at(-1).above
+  })
+  return strongest()
 }
 
 /** Pool a matrix into a thumbnail by the largest magnitude, as steps of the ramp. */

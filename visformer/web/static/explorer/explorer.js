@@ -7,11 +7,12 @@
  */
 
 import { makeRamp, themeOf } from "../shared/colours.js"
-import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend } from "./head_grid.js"
+import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend, sideBySide } from "./head_grid.js"
 import { pngButton } from "../shared/png.js"
 import { ordered, sameHead } from "./order.js"
-import { MOVES, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
+import { MOVES, cached, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
 import { Help } from "../shared/help.js"
+import { Parts } from "./parts.js"
 import { readPicture } from "./picture.js"
 import { Readout, SentenceLines } from "./readout.js"
 import { STAGE, enter, keptBelow, roomBelow } from "../shared/stage.js"
@@ -19,7 +20,7 @@ import { image } from "../shared/surface.js"
 import { Toolbar } from "./toolbar.js"
 import { ViewModel } from "./view_model.js"
 import { ViewState, readPairs } from "./view_state.js"
-import { LARGE, NAMES, VIEWS } from "./views/index.js"
+import { LARGE, NAMES } from "./views/index.js"
 
 const SETTLED = 250 // milliseconds by which reports of the selection are debounced
 const [LOWEST, TALLEST, BELOW] = [300, 860, 20] // pixels: height of the stage, and margin below it
@@ -70,15 +71,18 @@ class AttentionView {
     this.overview = new HeadGrid(left, "thumbs", { hoverHead, openHead: (place, add) => this.chooseHead(place, add) })
     this.readout = new Readout(left, this.state, this.model)
     this.sentences = new SentenceLines(left)
+    this.aside = part(left, "div", "found")
     const foot = part(left, "div", "foot")
     const right = part(body, "div", "right")
     places.caption = part(bars ?? right, "div", "caption")
     places.tools = part(bars ?? right, "div", "tools")
+    places.scope = part(right, "div", "scope")
     const stage = part(right, "div", "stage")
     this.parts = { root, stage }
     this.parts.legend = part(foot, "canvas", "legend", { role: "img" })
     this.parts.hint = part(foot, "div", "hint")
-    this.mountViews(stage, hoverHead)
+    this.views = new Map() // declarations of views to what they have mounted
+    this.hoverHeads = hoverHead
     this.help = new Help(root, () => this.showHelp(false))
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
@@ -86,35 +90,37 @@ class AttentionView {
       zoom: (direction) => this.zoom(direction),
       fold: () => this.fold(),
       help: () => this.showHelp(!this.help.open),
+      open: () => this.open(),
+      close: () => this.set({ inside: null }),
     })
     if (!bars) this.parts.walked = part(places.stacks, "span", "part")
     this.png = pngButton(places.views, () => this.picture())
     this.toolbar.help.before(this.png)
   }
 
-  mountViews(stage, hoverHead) {
-    const host = {
+  mountView(declared) {
+    return declared.mount(this.parts.stage, {
       hover: (cell) => this.hoverCell(cell),
       lock: (cell, add) => this.lock(cell, add),
-      hoverHead,
+      hoverHead: this.hoverHeads,
       openHead: (place, add) => {
         if (!add) this.state.view = LARGE
         this.chooseHead(place, add)
       },
       zoomed: () => this.updateControls(),
-    }
-    this.views = Object.fromEntries(NAMES.map((name) => [name, VIEWS[name].mount(stage, host)]))
+      aside: this.aside,
+    })
   }
 
   /** The current view. */
   get view() {
-    return this.views[this.state.view]
+    return cached(this.views, this.model.shown, () => this.mountView(this.model.shown))
   }
 
   /** The cells in focus: those pointed at or locked or, in a view that chooses one, the strongest word. */
   get cells() {
-    const { cells, view } = this.state
-    return cells.length || !VIEWS[view].chooses ? cells : this.model.strongest()
+    const { cells } = this.state
+    return cells.length || !this.model.shown.chooses ? cells : this.model.strongest()
   }
 
   /** Whether the controls for researchers are folded away: until they are wanted, or one is in use. */
@@ -147,6 +153,8 @@ class AttentionView {
 
   destroy() {
     clearTimeout(this.reporting)
+    cancelAnimationFrame(this.arriving)
+    this.data?.store.stop()
     this.listening.abort()
     this.leave()
   }
@@ -169,6 +177,8 @@ class AttentionView {
     const start = JSON.stringify(data.start ?? {})
     const sameTrace = this.data?.trace === data.trace
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
+    data.store = sameTrace ? this.data.store : this.openStore(data)
+    data.store.address = data.parts
     this.data = data
     this.model.take(data)
     if (!sameTrace) {
@@ -188,6 +198,23 @@ class AttentionView {
     if (another) this.begin(data.start ?? {})
   }
 
+  /** Open what holds the parts of heads of a long text, in place of that of another text. */
+  openStore({ parts: address, stacks }) {
+    this.data?.store.stop()
+    const ask = this.host.onNeed && ((paths) => this.host.onNeed(paths))
+    return new Parts({ address, stacks, ask, arrived: () => this.arrived() })
+  }
+
+  /** Draw what has arrived, once in a frame. */
+  arrived() {
+    this.arriving ??= requestAnimationFrame(() => {
+      this.arriving = null
+      this.paintStage()
+      this.updateControls()
+      this.updateReadout()
+    })
+  }
+
   /** Lock the cells of a link. */
   begin({ cells, query = null, key = null }) {
     const { state, model } = this
@@ -204,9 +231,10 @@ class AttentionView {
   }
 
   /** Add exact weights from a message of their own, which may arrive before its picture. */
-  receive({ chunks, values, numbers }) {
+  receive({ chunks, parts, values, numbers }) {
     this.early = null
     this.data.weights.add(chunks, numbers)
+    this.data.store.take({ parts, numbers })
     for (const stack of this.data.stacks) stack.values = { ...values?.[stack.name], ...stack.values }
   }
 
@@ -228,6 +256,12 @@ class AttentionView {
   chooseStack(name) {
     this.state.chooseStack(this.data.stacks.find((stack) => stack.name === name))
     this.set(this.model.orders().includes(this.state.order) ? {} : { order: "place" })
+  }
+
+  /** Show the tokens of the pair of sentences in focus. */
+  open() {
+    const cell = this.cells.at(-1)
+    if (cell) this.set({ inside: this.model.pairOf(cell) })
   }
 
   /** Fold the controls for researchers away, or unfold them. */
@@ -268,7 +302,7 @@ class AttentionView {
     if (sameHead(this.hoveredHead, place)) return
     this.hoveredHead = place
     this.paintOverview()
-    if (VIEWS[this.state.view].needs.includes("grid")) this.paintStage()
+    if (this.model.shown.needs.includes("grid")) this.paintStage()
     this.updateReadout()
     this.changed()
   }
@@ -385,25 +419,42 @@ class AttentionView {
     const { state, model } = this
     const next = (all, now) => all[(all.indexOf(now) + 1) % all.length]
     return {
-      Escape: this.help.open || state.cells.length || state.heads.length > 1 ? () => this.escape() : null,
-      Enter: this.host.onCell && state.cells.length ? () => this.give(state.cells.at(-1)) : null,
+      Escape: this.help.open || state.cells.length || state.inside || state.heads.length > 1 ? () => this.escape() : null,
+      Enter: this.entered(),
       v: () => this.set({ view: next(NAMES, state.view) }),
       s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
       l: () => {
         state.chooseLayer(model.stack.shape[1])
         this.set({})
       },
+      ...(model.isTiled ? {} : this.deriving(next)),
+      o: () => this.set({ order: next(model.orders(), state.order) }),
+      ...this.view.keys?.(),
+    }
+  }
+
+  /** What Enter does: hand the cell to the host or, of two sentences, show their tokens. */
+  entered() {
+    const { state, model } = this
+    if (!state.cells.length) return null
+    if (this.host.onCell) return () => this.give(state.cells.at(-1))
+    return model.bySentence && !state.inside ? () => this.open() : null
+  }
+
+  /** Keys for what is derived from all weights. */
+  deriving(next) {
+    const { state } = this
+    return {
       m: () => this.set({ combine: next(["one", "mean", "max"], state.combine) }),
       w: () => this.set({ merging: !state.merging }),
       x: () => this.set({ hiding: !state.hiding }),
-      o: () => this.set({ order: next(model.orders(), state.order) }),
-      ...this.view.keys?.(),
     }
   }
 
   escape() {
     if (this.help.open) this.showHelp(false)
     else if (this.state.cells.length) this.lock(null)
+    else if (this.state.inside) this.set({ inside: null })
     else this.chooseHead(this.state.focus)
   }
 
@@ -472,12 +523,14 @@ class AttentionView {
     const { isFolded, walk } = this
     const isWalked = STAGE.on && walk.length > 1
     if (this.parts.walked) this.parts.walked.textContent = isWalked ? fill(data.text.part, { n: walk.indexOf(state.stack) + 1, all: walk.length }) : ""
-    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded })
+    const { isTiled } = model
+    this.markScope()
+    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded, isTiled })
     this.readout.badges.hidden = isFolded
-    this.sentences.element.hidden = Boolean(VIEWS[state.view].isText)
-    const exact = model.names().every((name) => data.weights.has(name))
+    this.sentences.element.hidden = Boolean(model.shown.isText) || isTiled
+    const exact = isTiled ? data.store.settled(model.paths()) : model.names().every((name) => data.weights.has(name))
     const { view, order, combine } = state
-    const plain = Boolean(VIEWS[view].isText)
+    const plain = Boolean(model.shown.isText)
     Object.assign(this.parts.root.dataset, { view, plain, order, combine, exact, hidden: mass ?? 0 })
   }
 
@@ -488,23 +541,28 @@ class AttentionView {
     const other = this.hoveredHead && !sameHead(this.hoveredHead, focus) ? this.hoveredHead : null
     Object.assign(root.dataset, { stack, layer: focus.layer, head: focus.head, locked })
     const names = { layer: focus.layer + 1, head: focus.head + 1, stack: this.model.stack.label }
-    const label = VIEWS[state.view].label ?? `view_${state.view}_about`
+    const label = this.model.shown.label ?? `view_${state.view}_about`
     this.surface.setAttribute("aria-label", fill(data.text[label], names))
     const cell = this.hoveredCell ?? this.cells.at(-1)
-    this.readout.show(cell, other, this.readWeight(cell))
-    this.sentences.mark(this.model, cell)
+    const { weight, step } = this.readWeight(cell)
+    this.readout.show(cell, other, weight, step)
+    if (this.model.isTiled) this.data.store.want("selection", this.model.paths())
+    else this.sentences.mark(this.model, cell)
   }
 
-  /** Return the formatted weight of a cell, "" for a whole row or column, and publish it as data attributes. */
+  /**
+   * Return the formatted weight of a cell, "" for a whole row or column, and publish it as data attributes; step: of a long
+   * text, along how many tokens it is the largest.
+   */
   readWeight(cell) {
     const { dataset } = this.parts.root
     for (const name of ["query", "key", "weight"]) delete dataset[name]
-    if (!cell || cell.row === null || cell.column === null) return ""
+    if (!cell || cell.row === null || cell.column === null) return { weight: "", step: 1 }
     const { rows, columns } = this.model.groups()
-    const weight = this.model.weight(cell)
+    const { weight, step } = this.model.reading(cell)
     Object.assign(dataset, { query: rows[cell.row][0], key: columns[cell.column][0] })
-    dataset.weight = weight === null ? "" : this.data.exact(weight)
-    return this.data.spell(weight)
+    dataset.weight = weight === null || step > 1 ? "" : this.data.exact(weight)
+    return { weight: this.data.spell(weight), step }
   }
 
   // Drawing
@@ -535,6 +593,7 @@ class AttentionView {
   /** Paint, and request missing weights that are not on their way. */
   refresh() {
     this.paint()
+    if (this.model.isTiled) return
     const missing = this.model.names().filter((name) => !this.data.weights.has(name))
     if (missing.length && !this.data.resident) this.host.onNeed?.(missing)
   }
@@ -562,10 +621,18 @@ class AttentionView {
 
   paintOverview() {
     const { order, anchor } = this.state
-    const cells = ordered(this.model.stack, order, anchor)
+    const cells = this.ordered(order, anchor)
     const captions = order !== "place"
     const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.model.stack.shape[1]
     this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions, largest: this.host.thumb }), this.gridScene())
+  }
+
+  /** The heads in order; of a thousand, comparing their thumbnails takes too long for each move of the pointer. */
+  ordered(order, anchor) {
+    const { stack } = this.model
+    const key = [stack, stack.values, order, anchor.layer, anchor.head]
+    if (!this.sorted || key.some((value, i) => value !== this.sorted.key[i])) this.sorted = { key, cells: ordered(stack, order, anchor) }
+    return this.sorted.cells
   }
 
   gridScene() {
@@ -577,18 +644,24 @@ class AttentionView {
   /** All thumbnails as one image, cached because hovering repaints the overview often. */
   thumbs() {
     const { steps, rows, columns } = this.model.thumbs()
+    const { stack } = this.model
+    const across = stack.shape[1]
     if (this.drawn?.steps !== steps || this.drawn.ramp !== this.ramp) {
-      const sheet = image(steps, steps.length / columns, columns, this.ramp, this.drawn?.sheet)
+      const sheet = image(sideBySide(steps, { rows, columns, across }), stack.shape[0] * rows, across * columns, this.ramp, this.drawn?.sheet)
       this.drawn = { steps, sheet, ramp: this.ramp }
     }
-    return { sheet: this.drawn.sheet, rows, columns, stack: this.model.stack }
+    return { sheet: this.drawn.sheet, rows, columns, stack }
   }
 
   /** Show the current view and hide the others; if the focus was on the stage, it stays there. */
   showView() {
     const { stage, root } = this.parts
     const hadFocus = stage.contains(root.getRootNode().activeElement)
-    for (const view of Object.values(this.views)) view.element.hidden = view !== this.view
+    const { view: shown } = this
+    for (const view of this.views.values()) {
+      view.element.hidden = view !== shown
+      if (view !== shown) view.leave?.()
+    }
     if (hadFocus && !this.view.element.contains(root.getRootNode().activeElement)) focusQuietly(this.surface)
   }
 
@@ -600,7 +673,7 @@ class AttentionView {
   /** The data that the current view draws; of matrix, thumb, series and grid only those in its `needs`. */
   scene() {
     const { model, theme, data } = this
-    const { view, combine, locked } = this.state
+    const { combine, locked } = this.state
     const { cells } = this
     const { rows, columns } = model.stack
     const titleOf = (name) => data.sides.find(({ side }) => side === name.replace("+sink", ""))?.title
@@ -610,9 +683,10 @@ class AttentionView {
       thumb: () => model.thumb(), // drawn until then
       series: () => model.series().map((one) => ({ ...one, colour: colour(one.place), below: colour(one.place ?? 1) })),
       grid: () => this.gridScene(),
+      tiles: () => model.tiles(),
     }
     return {
-      ...Object.fromEntries(VIEWS[view].needs.map((name) => [name, parts[name]()])),
+      ...Object.fromEntries(model.shown.needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
       sides: { rows: titleOf(rows), columns: titleOf(columns) },
@@ -639,6 +713,14 @@ class AttentionView {
     if (this.view.point) this.view.point(this.scene())
     else this.paintStage()
     this.updateReadout()
+    this.markScope()
     this.host.onPaint?.()
+  }
+
+  /** Of a long text: say whether sentences are shown or their tokens, and whether there is a pair to show them of. */
+  markScope() {
+    const { bySentence } = this.model
+    const isAbsent = bySentence && !this.data.store.isOpen && !this.model.matrix()
+    this.toolbar.markScope(this.state.inside, { bySentence, isAbsent, canOpen: this.cells.length > 0 && this.data.store.isOpen })
   }
 }

@@ -6,6 +6,9 @@ import { onPointer, part } from "../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
 
 const GAP = 5 // between thumbnails
+const [TINY, TINY_GAP] = [16, 1] // pixels: thumbnails up to this size stand close to each other
+const CAPTIONED = 30 // pixels: smaller thumbnails have no caption
+const NUMBERED = 16 // pixels between the numbers of layers and heads
 const ROW_LABEL = 26 // left of the overview, for layer numbers
 const COLUMN_LABEL = 18 // above it, for head numbers
 const MARK = 7
@@ -59,12 +62,15 @@ export class HeadGrid {
  */
 export function gridLayout(cells, { width, columns, captions, largest = LARGEST_THUMB, margins }) {
   const [left, top] = margins ?? (captions ? [FRAME, FRAME] : [ROW_LABEL, COLUMN_LABEL])
-  const size = Math.max(8, Math.min(largest, Math.floor((width - left - FRAME) / columns) - GAP))
-  const step = size + GAP
-  const rise = step + (captions ? CAPTION : 0)
+  const each = Math.floor((width - left - FRAME) / columns)
+  const gap = each - GAP > TINY ? GAP : TINY_GAP
+  const size = Math.max(5, Math.min(largest, each - gap))
+  const step = size + gap
+  const captioned = captions && size >= CAPTIONED
+  const rise = step + (captioned ? CAPTION : 0)
   const rows = Math.ceil(cells.length / columns)
   return {
-    ...{ cells, columns, captions, size, step, rise, left, top },
+    ...{ cells, columns, captions, captioned, size, step, rise, left, top },
     width: left + columns * step,
     height: top + rows * rise,
     /** The head under a point, or null. */
@@ -112,31 +118,45 @@ export function measured(canvas, { rows, columns }, theme) {
   return { rows: texts[0], columns: texts[1], wide, high }
 }
 
+/** Rearrange thumbnails that follow each other into one image, `across` of them in a row: one below the other would be too high. */
+export function sideBySide(steps, { rows, columns, across }) {
+  const sheet = new Uint8Array(steps.length)
+  const width = across * columns
+  for (let line = 0; line * columns < steps.length; line++) {
+    const [thumb, row] = [Math.floor(line / rows), line % rows]
+    const at = (Math.floor(thumb / across) * rows + row) * width + (thumb % across) * columns
+    sheet.set(steps.subarray(line * columns, (line + 1) * columns), at)
+  }
+  return sheet
+}
+
 /**
  * @param {{theme: object, thumbs: {sheet: HTMLCanvasElement, rows: number, columns: number, stack: object},
  *   focus: object, hovered: ?object, heads: object[]}} scene heads: the heads shown together, framed in their arcs' colours
  */
 function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const context = sizeCanvas(canvas, layout.width, layout.height)
-  const { cells, columns, captions, size, left, top, step, rise } = layout
+  const { cells, columns, captions, captioned, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
   if (!captions) paintNumbers(context, layout, theme, focus)
   if (layout.tokens) paintTokens(context, layout, theme)
-  const scored = captions && hasRoomForScores(context, layout, theme)
+  const scored = captioned && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
     const from = indexOf(thumbs.stack, place)
+    const across = thumbs.stack.shape[1]
     context.imageSmoothingEnabled = Math.max(thumbs.rows, thumbs.columns) > size
-    context.drawImage(thumbs.sheet, 0, from * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
+    context.drawImage(thumbs.sheet, (from % across) * thumbs.columns, Math.floor(from / across) * thumbs.rows, thumbs.columns, thumbs.rows, x, y, size, size)
     const at = heads.findIndex((head) => sameHead(head, place))
     const marked = sameHead(place, focus) || at >= 0
     context.strokeStyle = heads.length > 1 && at >= 0 ? theme.colours[at % theme.colours.length] : theme.accent
     if (!marked) context.strokeStyle = sameHead(place, hovered) ? theme.text : theme.line
     context.lineWidth = marked ? 2.5 : 1
+    if (!marked && step - size < GAP && !sameHead(place, hovered)) return // no room for a frame
     const out = marked ? 1.25 : 0.5
     context.strokeRect(x - out, y - out, size + 2 * out, size + 2 * out)
     if (thumbs.stack.labels?.some((label) => sameHead(label, place))) paintMark(context, x + size, y, theme)
-    if (captions) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], theme, { scored, size, strong: marked })
+    if (captioned) paintCaption(context, place, [x, y + size + CAPTION / 2 + 1], theme, { scored, size, strong: marked })
   })
 }
 
@@ -153,12 +173,16 @@ function paintMark(context, right, top, theme) {
 function paintNumbers(context, { cells, columns, size, left, top, step, rise }, theme, focus) {
   context.font = `12px ${theme.font}`
   context.textAlign = "center"
+  const [everyHead, everyRow] = [step, rise].map((apart) => Math.ceil(NUMBERED / apart))
+  const isWritten = (number, every, inFocus) => number === inFocus || (number % every === 0 && Math.abs(number - inFocus) >= every)
   for (let head = 0; head < columns; head++) {
+    if (!isWritten(head, everyHead, focus.head)) continue
     context.fillStyle = head === focus.head ? theme.text : theme.faint
     context.fillText(String(head + 1), left + head * step + size / 2, top / 2)
   }
   for (let row = 0; row * columns < cells.length; row++) {
     const { layer } = cells[row * columns]
+    if (!isWritten(row, everyRow, cells.findIndex((cell) => cell.layer === focus.layer) / columns)) continue
     context.fillStyle = layer === focus.layer ? theme.text : theme.faint
     context.fillText(String(layer + 1), left / 2 - 2, top + row * rise + size / 2)
   }

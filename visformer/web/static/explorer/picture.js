@@ -78,7 +78,7 @@ function* decimals(from, to, digits) {
 }
 
 /** Lookup table from code to weight. */
-const WEIGHTS = Float32Array.from([0, ...decimals(-35, -7, 2), ...decimals(-7, 0, 4), 1], Number)
+export const WEIGHTS = Float32Array.from([0, ...decimals(-35, -7, 2), ...decimals(-7, 0, 4), 1], Number)
 
 /** Decode an array of codes. */
 export function decode(codes) {

@@ -31,15 +31,16 @@ export class Readout {
   /**
    * Describe a single head: that under the pointer or, without one, that on the stage, with its cell.
    * @param {?object} cell in focus @param {?object} other head under the pointer @param {string} weight of the cell, formatted
+   * @param {number} step of a long text: along how many tokens the weight is the largest
    */
-  show(cell, other, weight) {
+  show(cell, other, weight, step = 1) {
     const { text } = this
     const { combine, focus } = this.state
     this.mark(other || combine === "one" ? (other ?? focus) : null)
     this.spot.textContent = other ? this.headName(other) : this.title()
     const shown = other ? null : cell // the cell in focus is one of the head on the stage
     this.weight.textContent = shown ? weight : ""
-    const lines = shown ? this.lines(shown) : [other ? text.click : text.hover]
+    const lines = shown ? this.lines(shown, step) : [other ? text.click : text.hover]
     this.sentence.textContent = lines.filter(Boolean).join("\n")
     this.spoken.textContent = shown ? this.row(shown) : ""
   }
@@ -96,9 +97,10 @@ export class Readout {
   }
 
   /** Lines about a cell or, for a single token, about what it reads or is read by. */
-  lines(cell) {
+  lines(cell, step) {
     const lines = cell.row !== null && cell.column !== null ? this.cell(cell) : this.token(cell)
-    return [...lines, this.does(cell), this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
+    const pooled = step > 1 ? fill(this.text.largest_of, { n: step }) : ""
+    return [...lines, pooled, this.does(cell), this.hidden(cell.row), ...this.others(), this.state.locked ? this.text.locked : ""]
   }
 
   cell({ row, column }) {
@@ -126,7 +128,8 @@ export class Readout {
     const other = reads ? "columns" : "rows"
     const most = strongest.map((i) => fill(this.text.strong, { token: this.name(other, i), weight: this.spell(weights[i]) }))
     const token = reads ? this.name("rows", row) : this.name("columns", column)
-    return [fill(reads ? this.text.reads_most : this.text.read_most, { token, most: most.join(" · ") })]
+    const where = this.state.inside ? "_here" : "" // a sentence's words may read those of another one more
+    return [fill(this.text[`${reads ? "reads" : "read"}_most${where}`], { token, most: most.join(" · ") })]
   }
 
   /** The strongest weights in the row of a cell. */
@@ -167,8 +170,10 @@ export class SentenceLines {
     this.element = part(parent, "div", "tokens")
   }
 
-  write({ sides, tokens, special }) {
+  /** Of a long text nothing: the map has its words, which would be thousands of elements. */
+  write({ sides, tokens, special, stacks }) {
     this.element.replaceChildren()
+    if (stacks.some(({ tiles }) => tiles)) return
     for (const { title, side } of sides) {
       const line = part(this.element, "div", "side")
       part(line, "span", "title").textContent = title

@@ -1,6 +1,6 @@
 /** The controls: which attention, which view, what is left out. They are stateless: ViewState holds the values. */
 
-import { button, focusQuietly, part } from "../shared/dom.js"
+import { button, fill, focusQuietly, part } from "../shared/dom.js"
 import { NAMES } from "./views/index.js"
 
 const LIMITS = { none: null, weight: { min: 0, max: 0.5, step: 0.005 }, mass: { min: 0.5, max: 1, step: 0.01 } }
@@ -64,8 +64,10 @@ function check(parent, name, change) {
 
 export class Toolbar {
   /**
-   * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, caption: HTMLElement, tools: HTMLElement}} places
-   * @param {{set: (change: object) => void, stack: Function, zoom: Function, fold: Function, help: Function}} host
+   * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, caption: HTMLElement, tools: HTMLElement,
+   *   scope: HTMLElement}} places
+   * @param {{set: (change: object) => void, stack: Function, zoom: Function, fold: Function, help: Function, open: Function,
+   *   close: Function}} host open, close: show the tokens of a pair of sentences of a long text, or the sentences
    */
   constructor(places, host) {
     this.host = host
@@ -84,6 +86,10 @@ export class Toolbar {
     for (const name of CHECKS) this[name] = check(places.tools, name, (on) => host.set({ [name]: on }))
     this.rows = select(places.tools, "named", (rows) => host.set({ rows }))
     this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
+    this.isLong = part(places.tools, "span", "is-long")
+    this.scope = { box: places.scope, said: part(places.scope, "span", "scope-said", { role: "status" }) }
+    this.scope.open = button(places.scope, "scope-open", () => this.host.open())
+    this.scope.close = button(places.scope, "scope-close", () => this.host.close())
   }
 
   buildZoom(box) {
@@ -118,11 +124,12 @@ export class Toolbar {
 
   /**
    * @param {object} state the ViewState
-   * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean, isFolded: boolean}}
+   * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean, isFolded: boolean,
+   *   isTiled: boolean}}
    *   view properties of the current view; predicts: whether its rows predict a token; isFolded: whether the controls for
-   *   researchers are folded away
+   *   researchers are folded away; isTiled: whether the text is long
    */
-  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded }) {
+  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded, isTiled }) {
     this.limit = state.limit
     this.caption.textContent = this.text[`view_${state.view}_about`]
     this.more.textContent = this.text[isFolded ? "more" : "less"]
@@ -134,7 +141,7 @@ export class Toolbar {
     this.order.mark(state.order, this.orders.find(([name]) => name === state.order)?.[2])
     for (const option of this.order.box.querySelectorAll("option")) option.hidden = !orders.includes(option.value)
     this.rows.mark(state.rows, this.rowsAbout)
-    this.rows.box.hidden = !predicts
+    this.rows.box.hidden = !predicts || isTiled
     this.kind.mark(state.limit.kind)
     const range = LIMITS[state.limit.kind]
     this.slider.hidden = this.amount.hidden = !range
@@ -143,10 +150,34 @@ export class Toolbar {
       this.slider.value = state.limit.value
       this.amount.textContent = state.limit.value.toFixed(range.step < 0.01 ? 3 : 2)
     }
-    for (const name of CHECKS) this[name].element.checked = state[name]
-    this.renormalising.box.hidden = !state.hiding || this.isMap
+    for (const name of CHECKS) {
+      this[name].element.checked = state[name]
+      this[name].box.hidden = isTiled
+    }
+    this.renormalising.box.hidden ||= !state.hiding || this.isMap
+    this.combine.box.hidden = isTiled
+    this.kind.box.hidden = isTiled || this.isMap
+    this.isLong.textContent = isTiled ? this.text.is_long : ""
     this.hidden.textContent = hidden
     this.zoom.box.hidden = !canZoom
     this.zoom.whole.disabled = this.zoom.out.disabled = !zoomed
+  }
+
+  /**
+   * @param {?object} inside the sentences whose tokens are shown
+   * @param {{bySentence: boolean, isAbsent: boolean, canOpen: boolean}} view whether it shows sentences, whether it has no
+   *   weights of them, and whether a pair of them is chosen whose tokens can be shown
+   */
+  markScope(inside, { bySentence, isAbsent, canOpen }) {
+    const { box, said, open, close } = this.scope
+    box.hidden = !bySentence
+    if (!bySentence) return
+    said.textContent = inside ? fill(this.text.scope_inside, { row: inside.rows + 1, column: inside.columns + 1 }) : this.text.scope_sentences
+    if (isAbsent) said.textContent = this.text.cell_absent
+    open.textContent = this.text.scope_open
+    close.textContent = this.text.scope_close
+    open.hidden = Boolean(inside)
+    open.disabled = !canOpen
+    close.hidden = !inside
   }
 }

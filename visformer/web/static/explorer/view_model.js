@@ -1,12 +1,16 @@
 /** Derive what is shown from data and selection: the matrix of the selected heads, its labels and tokens; no drawing. */
 
-import { derive, mean, pooled, strongest } from "./derive.js"
+import { derive, groupsOf, links, mean, pooled, strongest } from "./derive.js"
 import { headsOf } from "./order.js"
-import { cached } from "../shared/dom.js"
+import { tilesIn } from "./parts.js"
+import { cached, fill } from "../shared/dom.js"
+import { beginningOf, runningText } from "../shared/text.js"
+import { VIEWS } from "./views/index.js"
 
 const NO_LIMIT = { kind: "none", value: 0 }
 const CACHED = 200
 const CACHED_WEIGHTS = 16_000_000 // in matrices: 16 of them for 1,024 tokens
+const MOST_TOKENS = 200 // of a sentence, whose tokens are shown
 
 /** Reads the data and the view's state, and changes neither. */
 export class ViewModel {
@@ -25,6 +29,27 @@ export class ViewModel {
 
   get stack() {
     return this.data.stacks.find(({ name }) => name === this.state.stack)
+  }
+
+  /** Whether the text is long: weights are fetched where they are looked at, and shown by sentence. */
+  get isTiled() {
+    return Boolean(this.stack.tiles)
+  }
+
+  /** The declaration of the current view; some have another one for long texts. */
+  get shown() {
+    const view = VIEWS[this.state.view]
+    return (this.isTiled && view.tiled) || view
+  }
+
+  /** Whether rows and columns are the same tokens. */
+  get isSelf() {
+    return this.stack.rows === this.stack.columns
+  }
+
+  /** Whether rows and columns are sentences, or the tokens of two of them. */
+  get bySentence() {
+    return this.isTiled && ["matrix", "series"].some((name) => this.shown.needs.includes(name))
   }
 
   nameOf({ layer, head }) {
@@ -67,8 +92,80 @@ export class ViewModel {
     return this.state.rows === "prediction" ? [predicts] : [rows, predicts]
   }
 
+  /** The sentences of a long text, each as a group of tokens. */
+  sentences(axis) {
+    const side = this.stack[axis]
+    return cached(this.cache, `sentences ${side}`, () => groupsOf(this.data.sentences[side], true))
+  }
+
+  /** Of a long text: each token, each sentence, or the tokens inside a pair of sentences. */
+  tiledGroups() {
+    const { inside } = this.state
+    const each = (axis, i) => {
+      if (this.shown.byToken) return Array.from({ length: this.stack.shape[2 + i] }, (_, token) => [token])
+      const sentences = this.sentences(axis)
+      return inside ? sentences[inside[axis]].slice(0, MOST_TOKENS).map((token) => [token]) : sentences
+    }
+    const [rows, columns] = ["rows", "columns"].map(each)
+    return { rows, columns }
+  }
+
+  /** The matrix of a head of a long text, whose parts are held; null until they have arrived, and where there is none. */
+  tiledMatrix(name) {
+    if (this.shown.byToken) return null
+    const { rows, columns } = this.groups()
+    const { store } = this.data
+    const key = `tiled ${name} ${JSON.stringify(this.state.inside)}`
+    if (!this.matrices.has(key)) {
+      const values = this.state.inside ? store.block(name, this.range()) : store.of(`${name}/sentences`)
+      if (!values) return null
+      const matrix = { values, rows, columns, kept: null, hidden: new Float32Array(rows.length) }
+      return cached(this.matrices, key, () => matrix, CACHED)
+    }
+    return this.matrices.get(key)
+  }
+
+  /** What a map of the head in focus is drawn from. */
+  tiles() {
+    const { stack, data, isSelf } = this
+    const of = (all) => ({ rows: all[stack.rows], columns: all[stack.columns] })
+    const texts = (axis) => cached(this.cache, `texts ${stack[axis]}`, () => this.sentences(axis).map((group, i) => this.sentenceLabel(axis, group, i)))
+    return {
+      ...{ stack, isSelf, store: data.store, head: this.nameOf(this.state.focus), tokens: of(data.tokens), words: of(data.words) },
+      sentences: { rows: this.sentences("rows"), columns: this.sentences("columns") },
+      names: { rows: texts("rows"), columns: texts("columns") },
+    }
+  }
+
+  /** The first token of the rows and of the columns as shown, and the one behind the last. */
+  range() {
+    const { rows, columns } = this.groups()
+    const [from, end] = [([first]) => first[0], (groups) => groups.at(-1).at(-1) + 1]
+    return { rows: [from(rows), end(rows)], columns: [from(columns), end(columns)] }
+  }
+
+  /** The parts of heads of a long text that the picture and the locked cells need. */
+  paths() {
+    const { inside, locked, focus } = this.state
+    const { side } = this.stack.tiles
+    const tiles = (name, range) => tilesIn(name, 0, range, side)
+    if (!this.shown.byToken) return this.names().flatMap((name) => (inside ? tiles(name, this.range()) : [`${name}/sentences`]))
+    const cells = locked ? this.state.cells.filter(({ row, column }) => row !== null && column !== null) : []
+    return cells.flatMap(({ row, column }) => tiles(this.nameOf(focus), { rows: [row, row + 1], columns: [column, column + 1] }))
+  }
+
+  /** The pair of sentences that a cell is of; of a single one, the other is the one that it is linked with most. */
+  pairOf({ row, column }) {
+    const matrix = this.matrix()
+    if (row !== null && column !== null) return { rows: row, columns: column }
+    const all = matrix ? links(matrix, this.isSelf) : []
+    const found = all.find((link) => link.row === (row ?? link.row) && link.column === (column ?? link.column))
+    return { rows: row ?? found?.row ?? 0, columns: column ?? found?.column ?? 0 }
+  }
+
   /** The matrix of these heads; null until their weights have arrived. */
   derived(names) {
+    if (this.isTiled) return this.tiledMatrix(names[0])
     const name = `matrix ${names.join(" ")} ${this.state.rows} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
@@ -76,10 +173,16 @@ export class ViewModel {
     return cached(this.matrices, name, () => derive(heads, this.sides(), this.options()), capacity)
   }
 
+  /** What the rows and columns depend on. */
+  get scope() {
+    const { stack, merging, hiding, rows, inside } = this.state
+    return this.isTiled ? `${stack} ${Boolean(this.shown.byToken)} ${JSON.stringify(inside)}` : `${stack} ${merging} ${hiding} ${rows}`
+  }
+
   /** The tokens that each row and each column stands for. */
   groups() {
-    const { stack, merging, hiding, rows: named } = this.state
-    return cached(this.cache, `groups ${stack} ${merging} ${hiding} ${named}`, () => {
+    return cached(this.cache, `groups ${this.scope}`, () => {
+      if (this.isTiled) return this.tiledGroups()
       const [, , nQueries, nKeys] = this.stack.shape
       const none = new Float32Array(nQueries * nKeys)
       return derive([none], this.sides(), { ...this.options(), how: "one", limit: NO_LIMIT })
@@ -101,12 +204,24 @@ export class ViewModel {
   }
 
   labels() {
-    const { stack, merging, hiding, rows: named } = this.state
-    return cached(this.cache, `labels ${stack} ${merging} ${hiding} ${named}`, () => {
+    return cached(this.cache, `labels ${this.scope}`, () => {
       const { rows, columns } = this.groups()
-      const side = (axis, groups) => groups.map((group) => this.label(axis, group))
+      const bySentence = this.isTiled && !this.shown.byToken && !this.state.inside
+      const label = (axis, group, i) => (bySentence ? this.sentenceLabel(axis, group, i) : this.label(axis, group))
+      const side = (axis, groups) => groups.map((group, i) => label(axis, group, i))
       return { rows: side("rows", rows), columns: side("columns", columns) }
     })
+  }
+
+  /** A sentence by its number and first words. */
+  sentenceLabel(axis, group, i) {
+    const side = this.stack[axis]
+    const [tokens, words, special] = [this.data.tokens, this.data.words, this.data.special].map((all) => all[side])
+    const spoken = group.filter((token) => !special[token])
+    const { text } = runningText((spoken.length ? spoken : group).map((token) => [tokens[token], words[token]]))
+    const beginning = beginningOf(text)
+    const name = fill(this.data.text.sentence, { n: i + 1, words: beginning })
+    return { text: `${i + 1} ${beginning}`, whole: `${i + 1} ${text}`, name, after: "", place: "", special: false }
   }
 
   label(axis, group) {
@@ -140,6 +255,7 @@ export class ViewModel {
   /** The word that reads another one most, as a list of one cell; empty for a map, and until the weights have arrived. */
   strongest() {
     const matrix = this.data.isMap ? null : this.matrix()
+    if (this.isTiled) return matrix ? links(matrix, this.isSelf, 1).map(({ row, column }) => ({ row, column })) : []
     const row = matrix && strongest(matrix.values, this.labels())
     return row === null ? [] : [{ row, column: null }]
   }
@@ -148,6 +264,12 @@ export class ViewModel {
   thumb() {
     const [rows, columns] = this.stack.thumb
     return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
+  }
+
+  /** The weight of a cell (step 1) or, of a long text, the largest of step by step around it; null until it has arrived. */
+  reading(cell) {
+    if (!this.shown.byToken) return { weight: this.weight(cell), step: 1 }
+    return this.data.store.finest(this.nameOf(this.state.focus), cell.row, cell.column) ?? { weight: null, step: 1 }
   }
 
   /** The weight of a cell as shown; null until it has arrived. */

@@ -5,6 +5,7 @@ import { sameHead } from "./order.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
 const MOST_HEADS = 12 // heads shown together
+const NO_LIMIT = { kind: "none", value: 0 }
 const MOST_CELLS = 8 // cells locked together
 const TOGETHER = NAMES.find((name) => VIEWS[name].needs.includes("series")) // the view that draws several heads
 
@@ -25,11 +26,12 @@ export class ViewState {
     this.combine = "one"
     this.order = "place"
     this.anchor = this.focus // the head that an order by similarity starts with
-    this.limit = { kind: "none", value: 0 }
+    this.limit = NO_LIMIT
     this.merging = this.hiding = this.renormalising = false
     this.rows = "input" // what names a row of a decoder: "input", "prediction", "both"
     this.cells = [] // {row, column} as shown, the last one in focus; row or column is null if a single token is selected
     this.locked = false
+    this.inside = null // of a long text: the sentences {rows, columns} whose tokens are shown
   }
 
   /** Apply a link's selection, as far as it is valid, without the cells, whose tokens only ViewModel knows. */
@@ -56,8 +58,8 @@ export class ViewState {
     return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, rows, heads: others }
   }
 
-  /** Clip the heads to those that the stack has. */
-  keepInRange({ layers, shape }) {
+  /** Clip the heads to those that the stack has; of a long text, leave out what takes all weights. */
+  keepInRange({ layers, shape, tiles }) {
     const nearest = (layer) => layers.reduce((a, b) => (Math.abs(b - layer) < Math.abs(a - layer) ? b : a))
     const into = ({ layer, head }) => ({ layer: nearest(layer), head: clamp(head, shape[1]) })
     this.focus = into(this.focus)
@@ -65,10 +67,14 @@ export class ViewState {
     const heads = this.heads.map(into)
     this.heads = heads.filter((place, i) => heads.findIndex((other) => sameHead(other, place)) === i)
     if (!this.heads.some((place) => sameHead(place, this.focus))) this.heads = [this.focus]
+    if (tiles) Object.assign(this, { combine: "one", limit: NO_LIMIT, merging: false, hiding: false, renormalising: false, rows: "input" })
   }
 
   chooseStack(stack) {
-    if (stack.name !== this.stack) this.free()
+    if (stack.name !== this.stack) {
+      this.free()
+      this.inside = null
+    }
     this.stack = stack.name
     this.keepInRange(stack)
   }

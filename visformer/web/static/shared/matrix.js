@@ -103,9 +103,10 @@ export function matrixLayout(canvas, rows, columns, room) {
   }
 }
 
-/** A label with its position; bidi-isolated, so that a right-to-left token does not reorder the sentence. */
+/** A label with its position, or what it is called in a sentence; bidi-isolated, so that a right-to-left token does not reorder the sentence. */
 export function nameOf({ labels, title, numeric }, i) {
-  const { text, after, place } = labels[i]
+  const { text, after, place, name: called } = labels[i]
+  if (called) return `\u2068${called}\u2069`
   if (numeric) return `${title} ${text}`
   const name = place ? `\u2068${text}\u2069 (${place})` : `\u2068${text}\u2069`
   return after ? `${name} → \u2068${after}\u2069` : name

@@ -29,6 +29,11 @@ export function spellCell(number, decimals, scale, hasGaps = false) {
   return number.toFixed(decimals).replace(/^(-?)0\./, "$1.")
 }
 
+/** Two decimals, which fit a cell; weights that would be shown as .00 are omitted. */
+export function spellShort(weight) {
+  return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
+}
+
 /** Format any number to four decimals, or four significant digits if it is small. */
 export function spellNumber(number) {
   if (Number.isNaN(number)) return "–"

@@ -1,8 +1,9 @@
 /** One large matrix with labels, zoom and pan, and a highlighted cell. */
 
+import { tileMap } from "../tile_map.js"
 import { matrixLayout, paintCursor, paintMatrix } from "../../shared/matrix.js"
 import { clamp, focusQuietly, part } from "../../shared/dom.js"
-import { spellCell } from "../../shared/numbers.js"
+import { spellCell, spellShort } from "../../shared/numbers.js"
 import { pointOn, sizeCanvas } from "../../shared/surface.js"
 
 const LARGEST_CELL = 78
@@ -13,12 +14,7 @@ const DRAG = 4 // pixels before a press becomes a drag
 const CHANGE = 200 // milliseconds in which the colours of one head become those of another
 const CALM = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 
-/** Two decimals, which fit a cell; weights that would be shown as .00 are omitted. */
-function spellShort(weight) {
-  return weight < 0.005 ? "" : weight.toFixed(2).replace(/^0/, "")
-}
-
-export const heatmap = { needs: ["matrix", "thumb"], label: "head", mount: (parent, host) => new Heatmap(parent, host) }
+export const heatmap = { needs: ["matrix", "thumb"], label: "head", tiled: tileMap, mount: (parent, host) => new Heatmap(parent, host) }
 
 class Heatmap {
   constructor(parent, host) {

@@ -48,14 +48,15 @@ class Tokens {
 
   write() {
     const { labels } = this.scene
-    this.element.classList.toggle("vf-few", Math.max(labels.rows.length, labels.columns.length) <= FEW)
+    const isFew = Math.max(labels.rows.length, labels.columns.length) <= FEW && !labels.rows[0]?.whole
+    this.element.classList.toggle("vf-few", isFew)
     for (const [side, axis] of Object.entries(SIDES)) {
       const line = this.lines[side]
       line.chips.replaceChildren()
-      line.words = labels[axis].map(({ text, after, special }, place) => {
+      line.words = labels[axis].map(({ text, whole = text, after, special }, place) => {
         const word = part(line.chips, "span", "word")
         const chip = part(word, "bdi", special ? "chip vf-special" : "chip")
-        chip.textContent = after ? `${text} → ${after}` : text
+        chip.textContent = after ? `${text} → ${after}` : whole
         Object.assign(chip.dataset, { side, place })
         return { chip, number: part(word, "span", "number") }
       })
@@ -99,7 +100,7 @@ class Tokens {
     }
     const weight = matrix.values[place.row * labels.columns.length + place.column]
     const [query, key] = [labels.rows[place.row], labels.columns[place.column]]
-    const names = { query: `\u2068${query.text}\u2069`, key: `\u2068${key.text}\u2069` }
+    const names = { query: `\u2068${query.name ?? query.text}\u2069`, key: `\u2068${key.name ?? key.text}\u2069` }
     write(this.claim, fill(text.reads, names))
     write(this.weight, isShare ? spellCell(weight, 2, "weight") : spell(weight))
     write(this.ask, isShare ? fill(text.reads_share, { ...names, share: `${Math.round(weight * 100)} %` }) : "")
