@@ -1,0 +1,121 @@
+"""Every class of transformers that reads text, made tiny from its config, of which each known size is set."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import transformers
+from transformers import CONFIG_MAPPING, PreTrainedModel
+from transformers.models.auto import modeling_auto
+
+from tests.adapters.huggingface.hub import _IDS, _SIZES, SIZE
+from visformer.adapters.huggingface.families import REFUSED
+
+TOKENS = ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
+HEADS = ("SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION", "QUESTION_ANSWERING")
+
+# fmt: off
+# ruff: noqa: E501
+SMALL = {
+    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "embed_dim", "word_embed_proj_dim", "embedding_size",
+                     "emb_dim", "model_dim", "lru_width", "encoder_hidden_size", "rnn_hidden_size",
+                     "cross_attention_hidden_size"), 16),
+    **dict.fromkeys(("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_attention_heads",
+                     "decoder_attention_heads", "attention_heads", "num_encoder_attention_heads",
+                     "num_decoder_attention_heads", "num_query_heads"), 4),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers",
+                     "num_decoder_layers", "num_encoder_layers"), 2),
+    **dict.fromkeys(("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "hidden_dim",
+                     "n_inner", "ffn_hidden_size", "shared_intermediate_size"), 24),
+    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "expert_ffn_hidden_size",
+                     "moe_shared_expert_intermediate_size", "intermediate_size_mlp", "dense_intermediate_size"), 12),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
+    **dict.fromkeys(("num_key_value_heads", "num_experts_per_tok", "moe_k", "moe_topk", "num_kv_heads",
+                     "num_experts_per_token", "multi_query_group_num"), 2),
+    **dict.fromkeys(("n_group", "topk_group", "n_shared_experts", "num_shared_experts", "moe_num_shared_experts",
+                     "first_k_dense_replace", "num_expert_groups"), 1),
+    **dict.fromkeys(("head_dim", "d_kv", "v_head_dim", "qk_nope_head_dim", "qk_rope_head_dim", "global_head_dim",
+                     "attention_head_dim", "kv_channels"), 4),
+    **dict.fromkeys(("q_lora_rank", "kv_lora_rank", "o_lora_rank", "index_head_dim"), 8),
+    **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len"), 64),
+    **dict.fromkeys(("vocab_size", "vocab_size_per_layer_input", "src_vocab_size", "tgt_vocab_size", "encoder_vocab_size",
+                     "decoder_vocab_size", "ngram_vocab_size"), SIZE),
+    "hidden_size_per_layer_input": 8, "sliding_window": 4, "index_n_heads": 2, "index_topk": 4, "linear_key_head_dim": 4,
+    "linear_value_head_dim": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_conv_kernel_dim": 2,
+    "mamba_d_state": 4, "mamba_d_conv": 2, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_n_groups": 1,
+    "mamba_chunk_size": 4, "num_kv_shared_layers": 0, "laurel_rank": 4, "attention_chunk_size": 64,
+    "decoder_start_token_id": 2, "depth": 1, "image_size": 8, "patch_size": 4, "rope_theta": 10000.0, "max_window_layers": 1, "position_buckets": 8,
+}
+# fmt: on
+
+
+_MOST = 3_000_000
+
+
+def types(kinds: tuple[str, ...] = TOKENS) -> list[tuple[str, str]]:
+    """Return each model type with the class that transformers builds of it, for every kind of head."""
+    found = []
+    for kind in kinds:
+        for model_type, name in getattr(modeling_auto, f"MODEL_FOR_{kind}_MAPPING_NAMES").items():
+            names = (name,) if isinstance(name, str) else name
+            if model_type in CONFIG_MAPPING and model_type not in REFUSED and hasattr(transformers, names[0]):
+                found.append((model_type, names[0]))
+    return list(dict.fromkeys(found))
+
+
+def classes(kinds: tuple[str, ...] = TOKENS) -> Iterator[tuple[str, str]]:
+    """Yield one class of each model type."""
+    chosen: dict[str, str] = {}
+    for model_type, name in types(kinds):
+        if model_type not in chosen or name.endswith("ForMaskedLM"):
+            chosen[model_type] = name
+    yield from chosen.items()
+
+
+def shrunk(config: Any) -> Any:
+    """Set every known size of a config, and of those inside it."""
+    for name in (*config.sub_configs, ""):
+        inner = config if not name else getattr(config, name, None)
+        if inner is None or isinstance(inner, dict):
+            continue
+        if name:
+            shrunk(inner)
+        for size, value in SMALL.items():
+            try:
+                old = getattr(inner, size, None)
+                if old is not None and not isinstance(old, bool | list | dict | tuple):
+                    setattr(inner, size, type(old)(value) if isinstance(old, int | float) else value)
+            except Exception:  # a config may compute it, or hold one for each layer
+                continue
+        for kinds in ("layer_types", "mlp_layer_types"):
+            if isinstance(old := getattr(inner, kinds, None), list):
+                each = list(dict.fromkeys(old))
+                inner.num_hidden_layers = max(2, len(each))
+                setattr(inner, kinds, each if len(each) > 1 else each * 2)
+    return config
+
+
+def tiny(model_type: str, name: str, seed: int = 0, **changes: Any) -> PreTrainedModel:
+    """Return an untrained model of a class, whose attention is far from uniform."""
+    kind = getattr(transformers, name)
+    if model_type in _SIZES:
+        config = transformers.AutoConfig.for_model(model_type, **{"vocab_size": SIZE, **_IDS, **_SIZES[model_type]})
+    else:
+        config = shrunk(CONFIG_MAPPING[model_type]())
+        for key, value in _IDS.items():
+            for inner in (config, config.get_text_config(decoder=True)):
+                setattr(inner, key, value)
+    for key, value in changes.items():
+        setattr(config, key, value)
+    torch.manual_seed(seed)
+    config._attn_implementation = "eager"
+    with torch.device("meta"):  # what no known size makes small would take gigabytes
+        n_weights = sum(weight.numel() for weight in kind(config).parameters())
+    if n_weights > _MOST:
+        raise ValueError(f"its config has sizes of other names: {n_weights:,} weights")
+    module = kind(config)
+    with torch.no_grad():
+        for label, weight in module.named_parameters():
+            if weight.dim() > 1 or "sink" in label or "bias" in label:
+                weight.normal_(std=0.4)
+    return module.eval()
