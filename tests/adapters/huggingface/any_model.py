@@ -1,6 +1,7 @@
 """Every class of transformers that reads text, made tiny from its config, of which each known size is set."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -8,8 +9,10 @@ import transformers
 from transformers import CONFIG_MAPPING, PreTrainedModel
 from transformers.models.auto import modeling_auto
 
-from tests.adapters.huggingface.hub import _IDS, _SIZES, SIZE
+import visformer as vf
+from tests.adapters.huggingface.hub import _IDS, _SIZES, SIZE, tokenizer
 from visformer.adapters.huggingface.families import REFUSED
+from visformer.errors import VisformerError
 
 TOKENS = ("CAUSAL_LM", "MASKED_LM", "SEQ_TO_SEQ_CAUSAL_LM")
 HEADS = ("SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION", "QUESTION_ANSWERING")
@@ -72,27 +75,33 @@ def classes(kinds: tuple[str, ...] = TOKENS) -> Iterator[tuple[str, str]]:
     yield from chosen.items()
 
 
-def shrunk(config: Any) -> Any:
-    """Set every known size of a config, and of those inside it."""
-    for name in (*config.sub_configs, ""):
-        inner = config if not name else getattr(config, name, None)
-        if inner is None or isinstance(inner, dict):
+def shrunk(kind: type) -> Any:
+    """Return a config of which every known size is small, as far as it lets itself be built so."""
+    usual = kind()
+    sizes: dict[str, Any] = {}
+    for name in kind.sub_configs:
+        inner = getattr(usual, name, None)
+        if inner is not None and not isinstance(inner, dict):
+            sizes[name] = shrunk(type(inner))
+    for size, value in SMALL.items():
+        try:
+            old = getattr(usual, size, None)
+        except Exception:  # it holds one for each layer
             continue
-        if name:
-            shrunk(inner)
-        for size, value in SMALL.items():
-            try:
-                old = getattr(inner, size, None)
-                if old is not None and not isinstance(old, bool | list | dict | tuple):
-                    setattr(inner, size, type(old)(value) if isinstance(old, int | float) else value)
-            except Exception:  # a config may compute it, or hold one for each layer
-                continue
-        for kinds in ("layer_types", "mlp_layer_types"):
-            if isinstance(old := getattr(inner, kinds, None), list):
-                each = list(dict.fromkeys(old))
-                inner.num_hidden_layers = max(2, len(each))
-                setattr(inner, kinds, each if len(each) > 1 else each * 2)
-    return config
+        if old is not None and not isinstance(old, bool | list | dict | tuple):
+            sizes[size] = type(old)(value) if isinstance(old, int | float) else value
+    for name in ("layer_types", "mlp_layer_types"):
+        if isinstance(old := getattr(usual, name, None), list):
+            each = list(dict.fromkeys(old))
+            sizes[name] = each if len(each) > 1 else each * 2
+            sizes |= {size: len(sizes[name]) for size in ("num_hidden_layers", "num_layers") if size in sizes}
+    try:
+        return kind(**sizes)
+    except Exception:  # a validator of its own: what it computes may be set only afterwards
+        for name, value in sizes.items():
+            with suppress(Exception):
+                setattr(usual, name, value)
+        return usual
 
 
 def tiny(model_type: str, name: str, seed: int = 0, **changes: Any) -> PreTrainedModel:
@@ -101,10 +110,12 @@ def tiny(model_type: str, name: str, seed: int = 0, **changes: Any) -> PreTraine
     if model_type in _SIZES:
         config = transformers.AutoConfig.for_model(model_type, **{"vocab_size": SIZE, **_IDS, **_SIZES[model_type]})
     else:
-        config = shrunk(CONFIG_MAPPING[model_type]())
+        config = shrunk(kind.config_class)
         for key, value in _IDS.items():
             for inner in (config, config.get_text_config(decoder=True)):
                 setattr(inner, key, value)
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = 2
     for key, value in changes.items():
         setattr(config, key, value)
     torch.manual_seed(seed)
@@ -119,3 +130,33 @@ def tiny(model_type: str, name: str, seed: int = 0, **changes: Any) -> PreTraine
             if weight.dim() > 1 or "sink" in label or "bias" in label:
                 weight.normal_(std=0.4)
     return module.eval()
+
+
+GIVES = ("patterns", "inside", "stream", "sublayers", "qkv", "o", "logits")
+"""What a class may give: patterns; q, k, v, scores, heads and edits; resid_pre and resid_post; resid_self, ffn.out and
+the norms; w_q, w_k and w_v; w_o; logits."""
+
+
+def given(model_type: str, name: str) -> dict[str, Any]:
+    """Return what a class gives, and why not more: "why" is a message, "" if only inspection names less."""
+    try:
+        module = tiny(model_type, name)
+    except Exception as error:  # of a config, or of code that takes other sizes
+        return {"class": name, "unbuilt": f"{type(error).__name__}: {error}".splitlines()[0][:120]}
+    try:
+        model = vf.wrap(module, tokenizer())
+    except VisformerError as error:
+        return {"class": name, "gives": [], "why": error.message_id}
+    names = {each.split(".", 2)[-1] for each in model._names}
+    weights = {each.rpartition(".")[2] for each in model._weights}
+    gives = {
+        "patterns": True,
+        "inside": "self_attn.q" in names,
+        "stream": "resid_pre" in names,
+        "sublayers": {"resid_self", "ffn.out"} <= names or ("ffn.out" in names and "norm_self" in names),
+        "qkv": {"w_q", "w_k", "w_v"} <= weights,
+        "o": "w_o" in weights,
+        "logits": "logits" in model._names,
+    }
+    why = str(model._why_patterns) if model._patterns_only else ""
+    return {"class": name, "kind": model.info.kind, "gives": [each for each in GIVES if gives[each]], "why": why}

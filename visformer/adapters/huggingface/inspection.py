@@ -180,9 +180,9 @@ class _Stack:
             for block in blocks:
                 block.find_ends()
             kinds = {block.find_stream() for block in blocks if block.calls}
-            kind = kinds.pop()
-            if not kinds and kind is not None:
-                self._found.norms[self._part] = kind
+            norm = kinds.pop()
+            if not kinds and norm is not None:
+                self._found.norms[self._part] = norm
             self._find_ends([block.run for block in blocks])
         for block in blocks:
             block.find_weights()
@@ -281,8 +281,7 @@ class _Stack:
             table = self._seen.model.get_input_embeddings()  # type: ignore[operator]
         except NotImplementedError:
             return
-        embed = next((value for value in made if type(value.module) is type(table) and _same_weight(value.module, table)),
-                     None)  # fmt: skip
+        embed = next((value for value in made if _same_weight(value.module, table)), None)
         if embed is None:
             return
         totals = [first.tensor, *(value.tensor for value in before if value.mode == "in" and _is_norm(value.module))]
@@ -565,7 +564,7 @@ def _is_along(a: Tensor, b: Tensor) -> bool:
 
 
 def _same_weight(a: Any, b: Any) -> bool:
-    return getattr(a, "weight", None) is getattr(b, "weight", a)
+    return type(a) is type(b) and a.weight is b.weight
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

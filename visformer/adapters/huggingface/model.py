@@ -126,8 +126,11 @@ class HubModel(TracedModel):
         """Put taps where the table says; where it does not, or the module is built otherwise, they are found later."""
         family = FAMILIES.get(self._config.model_type)
         stacks = {} if family is None else family.stacks
-        if self._engine.kind in ("encoder", "decoder") and stacks:  # a decoder's body reads as an encoder does
-            stacks = {self._engine.kind: stacks.get(self._engine.kind, next(iter(stacks.values())))}
+        kind = self._engine.kind
+        if kind == "encoder" and stacks:  # a decoder's body reads as an encoder does
+            stacks = {kind: stacks.get(kind) or stacks["decoder"]}
+        if kind == "decoder":  # an encoder that is made one has a head of more than a matrix
+            stacks = {part: stack for part, stack in stacks.items() if part == kind}
         how: dict[str, Any] = {"has_logits": self._engine.logits_axes is not None}
         try:
             return Wiring(self.module, self._engine.base, stacks, self._config, **how)
@@ -412,6 +415,7 @@ class HubModel(TracedModel):
             self._wiring.ours = True
             self._wiring.ours = agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
             self._why_patterns = DIFFERS
+            self._fixed |= self._wiring.fixed
         if self._wiring.ours and calls_interface(self._config) and self.module._supports_sdpa:
             self._wiring.may_fuse = True
             self._wiring.may_fuse = agree(own, self._probe_pass(Recorder(frozenset(), ()), patterns=False))
