@@ -1,7 +1,7 @@
 """Generate the tables in docs/models.md and docs/models.zh-CN.md, of adapters/huggingface/families.py and a run.
 
 python -m scripts.model_table writes them; a test checks that both files are up to date. With --run it first makes a
-tiny model of every class outside the table of families, some minutes, and notes in scripts/any_model.json what it gives.
+tiny model of every class outside the table of families, minutes, and notes in scripts/any_model.json what it gives.
 """
 
 import json
@@ -33,7 +33,7 @@ WORDS = {
             "Logits",
             "Why no more",
         ),
-        "unbuilt": "not tried: no known size makes its config small",
+        "unbuilt": "not tried: with no known sizes is it small and runs on the tokens of a text alone",
         "refused_class": "refused",
         "language": "en",
         "encoder": "encoder",
@@ -65,7 +65,7 @@ WORDS = {
             "logits",
             "没有更多的原因",
         ),
-        "unbuilt": "没有试：已知的尺寸都不能把它的 config 变小",
+        "unbuilt": "没有试：已知的尺寸不能让它既小又能只凭一段文本的词元运行",
         "refused_class": "不支持",
         "language": "zh",
         "encoder": "编码器",

@@ -43,7 +43,7 @@ SMALL = {
     **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len"), 64),
     **dict.fromkeys(("vocab_size", "vocab_size_per_layer_input", "src_vocab_size", "tgt_vocab_size", "encoder_vocab_size",
                      "decoder_vocab_size", "ngram_vocab_size"), SIZE),
-    "hidden_size_per_layer_input": 8, "sliding_window": 4, "index_n_heads": 2, "index_topk": 4, "linear_key_head_dim": 4,
+    "hidden_size_per_layer_input": 8, "rotary_dim": 4, "sliding_window": 4, "index_n_heads": 2, "index_topk": 4, "linear_key_head_dim": 4,
     "linear_value_head_dim": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_conv_kernel_dim": 2,
     "mamba_d_state": 4, "mamba_d_conv": 2, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_n_groups": 1,
     "mamba_chunk_size": 4, "num_kv_shared_layers": 0, "laurel_rank": 4, "attention_chunk_size": 64,
@@ -90,6 +90,8 @@ def shrunk(kind: type) -> Any:
             continue
         if old is not None and not isinstance(old, bool | list | dict | tuple):
             sizes[size] = type(old)(value) if isinstance(old, int | float) else value
+    if "kv_lora_rank" in sizes:  # latent attention has as many keys as queries
+        sizes["num_key_value_heads"] = SMALL["num_attention_heads"]
     for name in ("layer_types", "mlp_layer_types"):
         if isinstance(old := getattr(usual, name, None), list):
             each = list(dict.fromkeys(old))
@@ -141,6 +143,10 @@ def given(model_type: str, name: str) -> dict[str, Any]:
     """Return what a class gives, and why not more: "why" is a message, "" if only inspection names less."""
     try:
         module = tiny(model_type, name)
+        ids = torch.tensor([[1, 5, 6, 7, 2]])
+        two = {"decoder_input_ids": ids} if module.config.is_encoder_decoder else {}
+        with torch.no_grad():
+            module(ids, **two)
     except Exception as error:  # of a config, or of code that takes other sizes
         return {"class": name, "unbuilt": f"{type(error).__name__}: {error}".splitlines()[0][:120]}
     try:
