@@ -88,7 +88,7 @@ BAD = [
     ([5, 10**6], "1000000 (item 1"),
     ([5, True], "True (item 1"),
     ([5.0], "5.0 (item 0"),
-    (["a"], "'a' (item 0"),
+    (["a"], "A list of 1 is not one text: pass one of them, or all of them to trace_many"),
     ([[5, 6]], "[5, 6] (item 0"),
     (np.array([5.0]), "5.0 (item 0"),
     (np.array([True]), "True (item 0"),

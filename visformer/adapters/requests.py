@@ -79,7 +79,7 @@ class Encoded:
         return range(self.first, len(self.predicted))
 
 
-_ONE_TEXT = N_("{n} texts were given where one is expected: pass one of them, or all of them to trace_many.")
+_ONE_TEXT = N_("A list of {n:,} is not one text: pass one of them, or all of them to trace_many.")
 
 
 def ids_in(given: Any) -> Any:

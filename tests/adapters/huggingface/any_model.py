@@ -75,14 +75,9 @@ def classes(kinds: tuple[str, ...] = TOKENS) -> Iterator[tuple[str, str]]:
     yield from chosen.items()
 
 
-def shrunk(kind: type) -> Any:
-    """Return a config of which every known size is small, as far as it lets itself be built so."""
-    usual = kind()
+def _known(usual: Any) -> dict[str, Any]:
+    """The small value of each size that a config has."""
     sizes: dict[str, Any] = {}
-    for name in kind.sub_configs:
-        inner = getattr(usual, name, None)
-        if inner is not None and not isinstance(inner, dict):
-            sizes[name] = shrunk(type(inner))
     for size, value in SMALL.items():
         try:
             old = getattr(usual, size, None)
@@ -90,6 +85,17 @@ def shrunk(kind: type) -> Any:
             continue
         if old is not None and not isinstance(old, bool | list | dict | tuple):
             sizes[size] = type(old)(value) if isinstance(old, int | float) else value
+    return sizes
+
+
+def shrunk(kind: type) -> Any:
+    """Return a config of which every known size is small, as far as it lets itself be built so."""
+    usual = kind()
+    sizes = _known(usual)
+    for name in kind.sub_configs:
+        inner = getattr(usual, name, None)
+        if inner is not None and not isinstance(inner, dict):
+            sizes[name] = shrunk(type(inner))
     if "kv_lora_rank" in sizes:  # latent attention has as many keys as queries
         sizes["num_key_value_heads"] = SMALL["num_attention_heads"]
     for name in ("layer_types", "mlp_layer_types"):
