@@ -1,21 +1,40 @@
-"""Generate the tables in docs/models.md and docs/models.zh-CN.md, of adapters/huggingface/families.py.
+"""Generate the tables in docs/models.md and docs/models.zh-CN.md, of adapters/huggingface/families.py and a run.
 
-python scripts/model_table.py writes them; a test checks that both files are up to date.
+python -m scripts.model_table writes them; a test checks that both files are up to date. With --run it first makes a
+tiny model of every class outside the table of families, minutes, and notes in scripts/any_model.json what it gives.
 """
 
+import json
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from visformer.adapters.huggingface.families import FAMILIES, REFUSED, Family
 from visformer.i18n import translations
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MARKS = re.compile(r"(<!-- (families|refused) -->\n).*?(<!-- end -->)", re.DOTALL)
+RUN = Path(__file__).resolve().parent / "any_model.json"
+MARKS = re.compile(r"(<!-- (families|refused|classes) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 WORDS = {
     "models.md": {
         "head": ("Family (`model_type`)", "Kind", "Order of tokens", "Block"),
         "refused": ("Family (`model_type`)", "Why it cannot be shown"),
+        "classes": (
+            "Family (`model_type`)",
+            "Kind",
+            "Attention, edits",
+            "Stream",
+            "Sublayers",
+            "w_q w_k w_v",
+            "w_o",
+            "Logits",
+            "Why no more",
+        ),
+        "unbuilt": "not tried: with no known sizes is it small and runs on the tokens of a text alone",
+        "refused_class": "refused",
         "language": "en",
         "encoder": "encoder",
         "decoder": "decoder",
@@ -35,6 +54,19 @@ WORDS = {
     "models.zh-CN.md": {
         "head": ("模型族（`model_type`）", "类型", "词序信息", "块的结构"),
         "refused": ("模型族（`model_type`）", "不能显示的原因"),
+        "classes": (
+            "模型族（`model_type`）",
+            "类型",
+            "注意力、干预",
+            "残差流",
+            "子层",
+            "w_q w_k w_v",
+            "w_o",
+            "logits",
+            "没有更多的原因",
+        ),
+        "unbuilt": "没有试：已知的尺寸不能让它既小又能只凭一段文本的词元运行",
+        "refused_class": "不支持",
         "language": "zh",
         "encoder": "编码器",
         "decoder": "解码器",
@@ -59,7 +91,11 @@ def table(page: str, name: str) -> str:
     words = WORDS[page]
     gettext = translations(words["language"]).gettext
     head, entries = words["refused"], {name: (gettext(reason),) for name, reason in REFUSED.items()}
-    if name == "families":
+    if name == "classes":
+        run = json.loads(RUN.read_text(encoding="utf-8"))
+        head, entries = words["classes"], {each: _given(row, words, gettext) for each, row in run.items()}
+        entries = dict(sorted(entries.items(), key=lambda entry: (entry[1].count("✓") * -1, entry[1], entry[0])))
+    elif name == "families":
         head, entries = words["head"], {name: _row(family, words) for name, family in FAMILIES.items()}
     rows: dict[tuple[str, ...], list[str]] = {}
     for model_type, row in entries.items():
@@ -75,6 +111,30 @@ def _row(family: Family, words: dict[str, str]) -> tuple[str, ...]:
     return words[family.kind], words[family.position], " / ".join(words[each] for each in layouts)
 
 
+def _given(row: dict[str, Any], words: dict[str, Any], gettext: Callable[[str], str]) -> tuple[str, ...]:
+    none = ("–",) * 6
+    if "unbuilt" in row:
+        return ("–", *none, words["unbuilt"])
+    why = re.sub(r"[{（(]+reason[}）)]+", "", gettext(row["why"])).replace(" .", ".") if row["why"] else ""
+    why = re.sub(r"\{(\w+)\}", r"`\1`", why)
+    if not row["gives"]:
+        return (words["refused_class"], *none, why)
+    gives = ("✓" if each in row["gives"] else "–" for each in ("inside", "stream", "sublayers", "qkv", "o", "logits"))
+    return (words[row["kind"]], *gives, why)
+
+
+def run() -> None:
+    """Note what every class outside the table gives."""
+    from tests.adapters.huggingface.any_model import classes, given
+
+    rows = {}
+    for model_type, name in classes():
+        if model_type not in FAMILIES:
+            rows[model_type] = given(model_type, name)
+            print(model_type, rows[model_type])
+    RUN.write_text(json.dumps(rows, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def _line(cells) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -87,5 +147,7 @@ def written(page: str) -> str:
 
 
 if __name__ == "__main__":
+    if "--run" in sys.argv[1:]:
+        run()
     for name in WORDS:
         (DOCS / name).write_text(written(name), encoding="utf-8")

@@ -54,7 +54,7 @@ from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks
 from visformer.trace.labels import SIDES
-from visformer.trace.names import Axis, axes_of
+from visformer.trace.names import VOCAB, Axis, axes_of
 
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 PATTERNS = ("*.pattern",)
@@ -804,7 +804,7 @@ class TracedModel(ABC):
         precision = {} if dtype == "float32" else {"dtype": dtype}
         blocks = {} if self.info.blocks is None else {"blocks": self.info.blocks.to_json()}
         likeliest = {}
-        if "logits" in tensors and "tgt" in ids:
+        if "logits" in tensors and "tgt" in ids and tensors["logits"].axes[-1] == VOCAB:
             likeliest["likeliest"] = [list(alternatives(self.text, row)) for row in tensors["logits"].value]
         tokens, special, words = self._labels(ids)
         return Trace(

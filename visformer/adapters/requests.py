@@ -3,7 +3,7 @@
 A stream of texts is read window by window, and a window is run in batches of texts of similar length.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Generic, TypeVar
@@ -16,8 +16,17 @@ from visformer.edits.base import CheckedEdit
 from visformer.errors import N_, TextError, VisformerError
 from visformer.system import limits
 
-Text = str | Sequence[int] | NDArray[np.integer[Any]] | Tensor
-"""A text, or its token ids: whole numbers in a sequence, or in an array or tensor of one dimension."""
+Text = (
+    str
+    | Sequence[int]
+    | Sequence[Sequence[int]]
+    | NDArray[np.integer[Any]]
+    | Tensor
+    | Mapping[str, Any]
+    | Sequence[Mapping[str, Any]]
+)
+"""A text, or its token ids: whole numbers in a sequence, an array or a tensor, also as a batch of one, or what a
+tokenizer returns (a mapping with "input_ids"); of a model with a chat template also messages, with role and content."""
 
 Picture = Any
 """What NumPy makes an array of: numbers, an image of PIL, a scene."""
@@ -76,6 +85,33 @@ class Encoded:
         return range(self.first, len(self.predicted))
 
 
+_ONE_TEXT = N_("A list of {n:,} is not one text: pass one of them, or all of them to trace_many.")
+
+
+def ids_in(given: Any) -> Any:
+    """Return the ids of one text: those of a tokenizer's result without what its mask hides, those of a batch of one.
+
+    Raises:
+        TextError: there are several texts.
+    """
+    mask = given.get("attention_mask") if isinstance(given, Mapping) else None
+    given = given["input_ids"] if isinstance(given, Mapping) and "input_ids" in given else given
+    values, seen = _row(given), _row(mask)
+    if isinstance(values, list | tuple) and values and all(isinstance(each, str) for each in values):
+        raise TextError(_ONE_TEXT, n=len(values))
+    return values if seen is None else [value for value, is_seen in zip(values, seen, strict=True) if is_seen]
+
+
+def _row(values: Any) -> Any:
+    """A list of what is not one yet; of a batch of one its row."""
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(values, list | tuple) or not values or not isinstance(values[0], list | tuple):
+        return values
+    if len(values) > 1:
+        raise TextError(_ONE_TEXT, n=len(values))
+    return values[0]
+
+
 def checked_ids(given: Any, known: int, *, least: int = 1) -> list[int]:
     """Return the token ids that stand for a text.
 
@@ -87,7 +123,7 @@ def checked_ids(given: Any, known: int, *, least: int = 1) -> list[int]:
     Raises:
         TextError: there are too few, or one is not a whole number from 0 to ``known`` - 1.
     """
-    values = given.tolist() if hasattr(given, "tolist") else given
+    values = ids_in(given)
     if not isinstance(values, Sequence) or isinstance(values, str | bytes | bytearray):
         raise TextError(N_("{given!r} is not a text: pass one sentence as a str, or its token ids."), given=given)
     if len(values) < least:

@@ -132,8 +132,8 @@ class Selection:
         from visformer.trace.overview import PatternOnDemand
 
         part, kind = self.stack.split(".")
-        is_long = isinstance(trace[f"{part}.{self.layer}.{kind}.pattern"], PatternOnDemand)
-        return replace(self, view=LONG_VIEW) if is_long else self
+        pattern = trace.tensors.get(f"{part}.{self.layer}.{kind}.pattern")
+        return replace(self, view=LONG_VIEW) if isinstance(pattern, PatternOnDemand) else self
 
     def fitting(self, trace: "Trace") -> "tuple[Selection, dict[str, LinkError]]":
         """Reset fields that do not fit the Trace, with an error for each: a link may come from another model."""

@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
 )
@@ -68,10 +67,9 @@ def test_an_edit_reaches_the_logits_of_a_head():
 
 
 def test_without_such_a_head_there_are_no_logits_and_the_error_says_why():
-    for module in (tiny_module("bert"), with_head("bert", AutoModelForQuestionAnswering)):
-        trace = vf.wrap(module, tokenizer()).trace(TEXT)
-        with pytest.raises(MissingTensor, match="this encoder has no head that predicts tokens or labels"):
-            trace["logits"]
+    trace = vf.wrap(tiny_module("bert"), tokenizer()).trace(TEXT)
+    with pytest.raises(MissingTensor, match="this encoder has no head that predicts tokens or labels"):
+        trace["logits"]
 
 
 @pytest.fixture

@@ -233,7 +233,7 @@ def test_a_family_outside_the_table_has_patterns_and_errors_say_why_no_more(fami
         theirs = tiny_module(family)(ids_of(trace, "src" if part == "encoder" else "tgt"), output_attentions=True)
     for layer, pattern in enumerate(theirs.attentions):
         close(trace[f"{part}.{layer}.self_attn.pattern"], pattern[0])
-    with pytest.raises(MissingTensor, match="not in visformer's table"):
+    with pytest.raises(MissingTensor, match="this family has its own attention code, which exposes patterns"):
         trace[f"{part}.0.self_attn.q"]
     with pytest.raises(EditError, match=r"matches nothing"):
         model.trace(TEXT, edits=[Silence(f"{part}.0.self_attn", head=0)])
@@ -533,13 +533,14 @@ def test_a_model_that_needs_an_image_is_refused():
         tiny_model("blip")
 
 
-def test_a_module_without_its_head_is_refused():
-    with pytest.raises(VisformerError, match="AutoModelForCausalLM"):
-        vf.wrap(tiny_module("gpt2").transformer, tokenizer())
-    with pytest.raises(VisformerError, match="AutoModelForSeq2SeqLM"):
-        vf.wrap(tiny_module("bart").model, tokenizer())
-    with pytest.raises(VisformerError, match="AutoModelForImageTextToText"):
-        vf.wrap(tiny_module("qwen2_vl").model, tokenizer())
+def test_a_module_without_its_head_generates_nothing_and_the_error_names_the_one_with_it():
+    for body, wanted in (
+        (tiny_module("gpt2").transformer, "AutoModelForCausalLM"),
+        (tiny_module("bart").model, "AutoModelForSeq2SeqLM"),
+        (tiny_module("qwen2_vl").model, "AutoModelForImageTextToText"),
+    ):
+        with pytest.raises(VisformerError, match=f"predicts no tokens: pass the model .*{wanted}"):
+            vf.wrap(body, tokenizer()).generate(TEXT)
 
 
 @pytest.mark.parametrize("family", FAMILIES if IS_OLD else ())

@@ -171,7 +171,7 @@ PRE_NORM = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_self"}
         ("deepseek_v3", "*.w_q", "no matrix each for queries, keys and values"),
         ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
         ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
-        ("megatron-bert", "*.w_v", "not in visformer's table"),
+        ("megatron-bert", "*.w_v", "this family has its own attention code"),
         ("bert", "output.w", "may end with norm.gamma and norm.beta, and a decoder with output.w and output.b"),
         ("llama", "*.norm.beta", "may end with norm.gamma and norm.beta"),
     ],

@@ -47,7 +47,7 @@ EXPLANATIONS = {
     ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are rotated by an angle",
     ("t5", "see/embedding"): "Positions: nothing is added: scores get a learned bias for each distance",
     ("megatron-bert", "understand/head"): "This model shows its attention patterns, but not how they are",
-    ("fsmt", "see/embedding"): "This model shows no embeddings: this family is not in visformer's table",
+    ("fsmt", "see/embedding"): "This model shows no embeddings: this family has its own attention code",
     ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
 }
 """Family and page to the sentence about what the model lacks."""

@@ -14,17 +14,19 @@ from visformer.adapters.huggingface.families import (
     NO_HEAD,
     NO_PLACE,
     NO_SOURCE,
-    NOT_IN_TABLE,
+    NOT_SEEN,
     PARALLEL,
-    PATTERNS_ONLY,
+    StackPlaces,
     layout_of,
     norms_of,
 )
+from visformer.adapters.huggingface.run import SPAN, Engine
 from visformer.adapters.huggingface.taps import part_of
 from visformer.adapters.huggingface.weights import final_norm_of
+from visformer.adapters.huggingface.wiring import Found
 from visformer.model.positions import described
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
-from visformer.trace.names import Axis, all_names
+from visformer.trace.names import all_names
 
 
 def max_tokens(config: Any, of_tokenizer: int | None) -> int | None:
@@ -49,7 +51,14 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
 
 
 def architecture(
-    config: Any, base: nn.Module, *, shapes: Mapping[str, tuple[int, ...]], depths: Mapping[str, int], logits: bool
+    config: Any,
+    base: nn.Module,
+    *,
+    shapes: Mapping[str, tuple[int, ...]],
+    depths: Mapping[str, int],
+    stacks: Mapping[str, StackPlaces],
+    found: Found,
+    logits: bool,
 ) -> Blocks:
     """Describe the stacks of a model.
 
@@ -58,18 +67,20 @@ def architecture(
         base: the module that the table's paths are relative to.
         shapes: the shapes of all tensors of a short pass.
         depths: "encoder" and "decoder" to the number of layers, 0 without such a stack.
+        stacks: the stacks of the table, if it lists the family.
+        found: what was found without the table.
         logits: whether the model returns logits.
     """
-    family = FAMILIES.get(config.model_type)
     blocks = {part: _as_seen(part, depth, shapes=shapes) for part, depth in depths.items() if depth}
-    if family is not None:
-        for part, stack in family.stacks.items():
-            blocks[part] = replace(
-                blocks[part],
-                norm=norms_of(stack, config),
-                parallel=layout_of(stack, config) == "parallel",
-                final_norm=final_norm_of(base, stack) is not None,
-            )
+    for part, stack in stacks.items():
+        blocks[part] = replace(
+            blocks[part],
+            norm=norms_of(stack, config),
+            parallel=layout_of(stack, config) == "parallel",
+            final_norm=final_norm_of(base, stack) is not None,
+        )
+    for part, (norm, parallel) in found.norms.items():
+        blocks[part] = replace(blocks[part], norm=norm, parallel=parallel, final_norm=part in found.ends)
     return Blocks(blocks.get("encoder"), blocks.get("decoder"), position=_position(config), logits=logits)
 
 
@@ -97,17 +108,19 @@ def about(
     info: ModelInfo,
     names: tuple[str, ...],
     *,
-    patterns_only: bool,
-    logits_axes: tuple[Axis, ...] | None,
+    why_patterns: str | None,
+    stacks: Mapping[str, StackPlaces],
+    engine: Engine,
 ) -> dict[str, Any]:
     """A Trace's metadata on its model: kv heads, windows, positions, labels, and why a tensor is missing."""
     meta: dict[str, Any] = {"n_kv_heads": info.n_kv_heads, "position": info.position}
-    if logits_axes is not None and logits_axes[-1].name == "label":
-        meta["labels"] = [str(config.id2label[i]) for i in range(config.num_labels)]
+    if engine.logits_axes is not None and engine.logits_axes[-1].name == "label":
+        labels = SPAN if engine.finds_span else [str(config.id2label[i]) for i in range(config.num_labels)]
+        meta["labels"] = [*labels]
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         meta["windows"] = windows
-    absent = [*_absent(info, names), *["logits"] * (info.kind == "encoder" and "logits" not in names)]
-    missing = [[name, _why(name, config, patterns_only=patterns_only)] for name in absent]
+    absent = [*dict.fromkeys((*_absent(info, names), *["logits"] * ("logits" not in names)))]
+    missing = [[name, _why(name, config, why_patterns=why_patterns, stacks=stacks, engine=engine)] for name in absent]
     return {**meta, "missing": missing + [[name, NO_ATTENTION] for name in _without_attention(info, names)]}
 
 
@@ -147,16 +160,16 @@ def _without_attention(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
     return [f"{path}*" for path in paths if f"{path}pattern" not in names]
 
 
-def _why(name: str, config: Any, *, patterns_only: bool) -> str:
+def _why(name: str, config: Any, *, why_patterns: str | None, stacks: Mapping[str, StackPlaces], engine: Engine) -> str:
     if name.endswith("cross*"):
         return NO_SOURCE
-    if config.model_type not in FAMILIES:
-        return NOT_IN_TABLE
-    if name == "logits":
+    if name == "logits" and engine.logits_axes is None:
         return NO_HEAD
+    if why_patterns and (not stacks or name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads"))):
+        return why_patterns
+    if not stacks:
+        return NOT_SEEN
     if name.endswith(".position"):
         return described(_position(config))
-    if patterns_only and name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads")):
-        return PATTERNS_ONLY
-    layouts = {layout_of(stack, config) for stack in FAMILIES[config.model_type].stacks.values()}
+    layouts = {layout_of(stack, config) for stack in stacks.values()}
     return PARALLEL if layouts == {"parallel"} and name.endswith(("_self", "_sum")) else NO_PLACE

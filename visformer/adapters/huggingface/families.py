@@ -119,7 +119,16 @@ PARALLEL = N_(
     "in a parallel block, attention and feed-forward read the same input and their outputs are added together"
 )
 PATTERNS_ONLY = N_("this family has its own attention code, which exposes patterns but no intermediate values")
-NOT_IN_TABLE = N_("this family is not in visformer's table, so only its patterns can be shown")
+DIFFERS = N_(
+    "with visformer's attention function in place of its own, the model computes something else on a short text, so "
+    "only its patterns are shown"
+)
+NO_TOKENS = N_("an attention of this model is not one softmax from tokens to tokens, so only its patterns are shown")
+NOT_SEEN = N_("no module of this model was seen to read or return it, when visformer looked at it with a short text")
+NO_MATRIX = N_(
+    "no module of this model was seen to make it as x W + b, when visformer looked at it with a short text: what lies "
+    "between (a norm, a gate, a rotation that begins elsewhere) is no matrix"
+)
 NO_ATTENTION = N_("this layer computes no attention weights: the model mixes attention with layers of other kinds")
 NO_SOURCE = N_("a decoder-only model has no source to read")
 NO_HEAD = N_("this encoder has no head that predicts tokens or labels")

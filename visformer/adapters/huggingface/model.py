@@ -1,7 +1,7 @@
 """A transformers model of any family: the same Trace, with the same names, as our own Transformer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -13,14 +13,17 @@ from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
 from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
 from visformer.adapters.huggingface.families import (
+    DIFFERS,
     FAMILIES,
     NO_END,
     NO_MATRICES,
+    NO_MATRIX,
+    NO_TOKENS,
     NO_WEIGHTS,
-    NOT_IN_TABLE,
     PATTERNS_ONLY,
     refuse,
 )
+from visformer.adapters.huggingface.inspection import Inspection, found_in
 from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns
 from visformer.adapters.huggingface.run import (
     Engine,
@@ -37,7 +40,7 @@ from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
 from visformer.adapters.huggingface.wiring import Wiring
 from visformer.adapters.recording import Recorder, Weight, matching, may_cache
-from visformer.adapters.requests import Encoded, Text, TextRequest
+from visformer.adapters.requests import Encoded, Text, TextRequest, ids_in
 from visformer.errors import N_, CheckpointError, TextError, TraceError
 from visformer.model import taps
 from visformer.model.decoding import Decoding
@@ -59,11 +62,11 @@ class HubModel(TracedModel):
     """An encoder, a decoder or an encoder-decoder of transformers.
 
     During a pass its attention is visformer's own function, which is checked, on a short text, to compute what the
-    family's eager one does. If it does not, or if the table lacks the family, it is eager and gives patterns only.
+    family's eager one does. If it does not, attention is eager and gives patterns only.
     Outside of our passes nothing of the model is changed.
 
     Args:
-        module: a PreTrainedModel, with its language-model head unless it is an encoder.
+        module: a PreTrainedModel, with its head if it is to predict tokens or labels.
         tokenizer: its tokenizer, as returned by AutoTokenizer.
         name: name for people to read; None: the one in its config.
         licence: licence of the weights.
@@ -71,7 +74,7 @@ class HubModel(TracedModel):
 
     Raises:
         CheckpointError: models of its family cannot be shown.
-        VisformerError: the module predicts no tokens, returns no attention weights, or needs more than a text.
+        VisformerError: the module returns no attention weights, or needs more than a text.
         TraceError: the rows of its attention weights do not sum to 1.
     """
 
@@ -88,13 +91,10 @@ class HubModel(TracedModel):
         self._engine = Engine(module)
         self._known = self._engine.known
         self._config = module.config
-        self._family = FAMILIES.get(self._config.model_type)
         with on_text_alone(module):
             self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        stacks = {} if self._family is None else self._family.stacks
-        self._wiring = Wiring(
-            module, self._engine.base, stacks, self._config, has_logits=self._engine.logits_axes is not None
-        )
+        self._wiring = self._wired()
+        self._why_patterns = PATTERNS_ONLY
         self._passes, self._fixed = self._wiring, self._wiring.fixed
         self._names = ()
         self._probed: dict[str, tuple[int, ...]] = {}
@@ -116,9 +116,26 @@ class HubModel(TracedModel):
                 self._engine.base,
                 shapes=self._probed,
                 depths=depths,
+                stacks=self._wiring.stacks,
+                found=self._wiring.found,
                 logits=self._engine.logits_axes is not None,
             ),
         )
+
+    def _wired(self) -> Wiring:
+        """Put taps where the table says; where it does not, or the module is built otherwise, they are found later."""
+        family = FAMILIES.get(self._config.model_type)
+        stacks = {} if family is None else family.stacks
+        kind = self._engine.kind
+        if kind == "encoder" and stacks:  # a decoder's body reads as an encoder does
+            stacks = {kind: stacks.get(kind) or stacks["decoder"]}
+        if kind == "decoder":  # an encoder that is made one has a head of more than a matrix
+            stacks = {part: stack for part, stack in stacks.items() if part == kind}
+        how: dict[str, Any] = {"has_logits": self._engine.logits_axes is not None}
+        try:
+            return Wiring(self.module, self._engine.base, stacks, self._config, **how)
+        except AttributeError:
+            return Wiring(self.module, self._engine.base, {}, self._config, **how)
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
@@ -132,6 +149,14 @@ class HubModel(TracedModel):
         super()._require_language(to)
         if to is not None:
             self.text.language_id(to, str)
+
+    def _require_decoder(self) -> None:
+        self._engine.require_predictions()
+        super()._require_decoder()
+
+    def _require_predictions(self) -> None:
+        self._engine.require_predictions()
+        super()._require_predictions()
 
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
@@ -178,8 +203,9 @@ class HubModel(TracedModel):
             self._config,
             self.info,
             self._names,
-            patterns_only=self._patterns_only,
-            logits_axes=self._engine.logits_axes,
+            why_patterns=self._why_patterns if self._patterns_only else None,
+            stacks=self._wiring.stacks,
+            engine=self._engine,
         )
         for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
             if not first.edits:
@@ -247,6 +273,8 @@ class HubModel(TracedModel):
         if self._engine.kind == "encoder":
             return
         outputs = [each.forced for each in batch]
+        if not self._engine.predicts:  # it reads its source again, as BART's classifiers do
+            outputs = [each.src if each.forced is None else each.forced for each in batch]
         if None in outputs:
             own = self._greedy(batch, memory)
             outputs = [
@@ -298,6 +326,33 @@ class HubModel(TracedModel):
         next_token = HubNext(self._engine, memory, cached=may_cache(edits))
         with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
             return self._decode_greedily(next_token, batch)
+
+    def _request(
+        self, source: Text, target: Text | None = None, *, pair: Text | None = None, **checked: Any
+    ) -> TextRequest:
+        segments = source.get("token_type_ids") if isinstance(source, Mapping) and self.info.kind == "encoder" else None
+        if segments is not None and pair is None:  # a pair, as the tokenizer has joined it
+            kinds = ids_in({**source, "input_ids": segments})  # type: ignore[dict-item]
+            ids, first = ids_in(source), kinds.index(1) if 1 in kinds else len(kinds)
+            if any(kind != (place >= first) for place, kind in enumerate(kinds)):
+                raise TextError(N_("token_type_ids have to be 0 for a first text, and then 1 for a second one."))
+            source, pair = (ids[:first], ids[first:]) if 0 < first < len(ids) else (ids, None)
+        return super()._request(source, target, pair=pair, **checked)
+
+    def _given(self, text: Text, *, of_target: bool = False) -> str | list[int]:
+        if isinstance(text, list | tuple) and text and all(isinstance(each, Mapping) for each in text):
+            text = self._templated(text)
+        return super()._given(text, of_target=of_target)
+
+    def _templated(self, messages: Any) -> Any:
+        """The ids of messages, as the tokenizer's chat template writes them, without a prompt for an answer."""
+        try:
+            return self.tokenizer.apply_chat_template(messages, return_dict=True)
+        except Exception as error:  # a template's own: no template, an unknown role, a missing field
+            raise TextError(
+                N_("These messages cannot be written with the tokenizer's chat template: {reason}."),
+                reason=str(error).splitlines()[0].rstrip("."),
+            ) from error
 
     # Texts --------------------------------------------------------------------------------------------------------
 
@@ -354,10 +409,13 @@ class HubModel(TracedModel):
         with on_text_alone(self.module):
             own = self._probe_pass(Recorder(frozenset(), ()), patterns=has_patterns(self._config))
         check_causal(own)
+        ours = ours or self._inspect()
         recorder = Recorder(None, (), copied=True, axes=self._axes)
         if ours:
             self._wiring.ours = True
             self._wiring.ours = agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
+            self._why_patterns = DIFFERS
+            self._fixed |= self._wiring.fixed
         if self._wiring.ours and calls_interface(self._config) and self.module._supports_sdpa:
             self._wiring.may_fuse = True
             self._wiring.may_fuse = agree(own, self._probe_pass(Recorder(frozenset(), ()), patterns=False))
@@ -368,19 +426,51 @@ class HubModel(TracedModel):
         check_rows(recorder.rows[0], self.module.dtype)
         return {name: tensor.shape for name, tensor in recorder.rows[0].items()}
 
-    def _probe_pass(self, recorder: Recorder, *, patterns: bool) -> list[HubOutput]:
+    def _probe_pass(
+        self, recorder: Recorder, *, patterns: bool, watching: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> list[HubOutput]:
+        """Run a short text, ``watching`` each part. The target is longer, so that keys tell what they belong to."""
         ids, segments = self.text.encode(_PROBE)
         self._require_known(ids)
         passes, memory = [], None
         with torch.inference_mode():
             if self._engine.kind != "decoder":
-                with self._watching(recorder, "encoder"):
+                with self._watching(recorder, "encoder"), watching():
                     memory = self._visit(self._engine.encode([ids], [segments], patterns=patterns))
                     passes.append(memory)
             if self._engine.kind != "encoder":
-                with self._watching(recorder, "decoder"):
-                    passes.append(self._visit(self._engine.decode(torch.tensor([ids]), memory, patterns=patterns)))
+                rows = torch.tensor([ids if memory is None else [*ids, ids[0]]])
+                with self._watching(recorder, "decoder"), watching():
+                    passes.append(self._visit(self._engine.decode(rows, memory, patterns=patterns)))
         return passes
+
+    def _inspect(self) -> bool:
+        """Find the places of a family that the table does not list; whether there are any."""
+        if self._wiring.stacks:
+            return False
+        seen: list[Inspection] = []
+
+        @contextmanager
+        def watching() -> Iterator[None]:
+            seen.append(Inspection(self.module))
+            with seen[-1].watching():
+                yield
+
+        self._wiring.ours = True
+        try:
+            passes = self._probe_pass(Recorder(frozenset(), ()), patterns=False, watching=watching)
+        except Exception:  # of whatever kind: its code is not made for such a function
+            self._why_patterns = DIFFERS
+            return False
+        finally:
+            self._wiring.ours = False
+        parts = [part for part in ("encoder", "decoder") if part in self._engine.kind]
+        n_tokens = [len(self.text.encode(_PROBE)[0]) + i for i in range(len(passes))]
+        sizes = zip(seen, parts, n_tokens, [0, *n_tokens], strict=False)
+        self._wiring.found = found_in([*sizes])
+        if not self._wiring.found.callers and any(each.calls for each in seen):
+            self._why_patterns = NO_TOKENS
+        return bool(self._wiring.found.callers)
 
     def _depth(self, part: str) -> int:
         """The number of layers; of Falcon with ALiBi, whose own attention returns no patterns, that of its blocks."""
@@ -389,19 +479,21 @@ class HubModel(TracedModel):
 
     def _found_weights(self) -> dict[str, Weight]:
         """Every weight by name, in the modules as they are."""
-        if self._family is None:
-            return {}
-        base, stacks = self._engine.base, self._family.stacks
+        base, stacks = self._engine.base, self._wiring.stacks
+        if not stacks:
+            return self._wiring.found_weights() if self._wiring.ours else {}
         ours = {} if self._patterns_only else weights_of(base, stacks, self._config, self._probed)
         return ours | ends_of(self.module, base, stacks)
 
     def _why_no_weights(self, glob: str) -> str:
-        if self._family is None:
-            return NOT_IN_TABLE
         if not glob.rpartition(".")[2].startswith(("w_", "b_")):
             return NO_END
+        if self._patterns_only:
+            return self._why_patterns
+        if not self._wiring.stacks:
+            return NO_MATRIX
         has_any = any(name.endswith(".w_q") for name in self._weights)
-        return PATTERNS_ONLY if self._patterns_only else NO_WEIGHTS if has_any else NO_MATRICES
+        return NO_WEIGHTS if has_any else NO_MATRICES
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""
@@ -437,7 +529,7 @@ class HubModel(TracedModel):
         return shapes
 
     def _pads_exactly(self) -> bool:
-        return self._family is not None and self._padding_is_exact
+        return not self._patterns_only and self._padding_is_exact
 
     @cached_property
     def _padding_is_exact(self) -> bool:
@@ -453,5 +545,5 @@ class HubModel(TracedModel):
         with torch.inference_mode():
             try:
                 return same(self._run(probes[:1])[0], self._run(probes)[0], self.module.dtype)
-            except TraceError:  # weight on padding is missing from the rows that are left
+            except (TraceError, ValueError):  # weight on padding is not in the rows left; a head may want its pad id
                 return False

@@ -22,6 +22,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from visformer.adapters.huggingface.families import FAMILIES, Kind
+from visformer.adapters.huggingface.taps import value_of
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.model.masks import PAD_ID, pad
 from visformer.trace import Trace, TracedTensor
@@ -32,8 +33,12 @@ HEADS: Mapping[str, tuple[Axis, ...]] = {
     "ForMaskedLM": (Axis("token", "src"), Axis("vocab")),
     "ForSequenceClassification": (Axis("label"),),
     "ForTokenClassification": (Axis("token", "src"), Axis("label")),
+    "ForQuestionAnswering": (Axis("token", "src"), Axis("label")),
 }
-"""Ending of the name of an encoder's class with a head to the axes of its logits."""
+"""Ending of the name of a class with a head that predicts no next token to the axes of its logits."""
+
+SPAN = ("start", "end")
+"""Labels of a head that finds the answer to a question."""
 
 
 def kind_of(config: Any) -> Kind:
@@ -58,12 +63,26 @@ def class_of(config: Any) -> str:
     }[kind]
 
 
+def _kind_of_module(module: Any) -> Kind:
+    """The kind of a module: what reads a text and predicts no next token is an encoder, whatever its config says."""
+    kind = kind_of(module.config)
+    if "decoder_input_ids" in inspect.signature(module.forward).parameters:
+        return "encoder-decoder"
+    if not module.can_generate():
+        return "encoder"
+    is_masked = module.config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return (
+        "encoder" if kind == "encoder" and is_masked and not getattr(module.config, "is_decoder", False) else "decoder"
+    )
+
+
 @dataclass
 class HubOutput:
     """The result of a pass, apart from what taps recorded."""
 
     value: Tensor  # the encoder's output (batch, src, d_model), or logits
     patterns: dict[str, Tensor]  # "decoder.0.cross_attn" to (batch, head, query, key); empty unless requested
+    ids: Tensor | None = None  # of an encoder: (batch, src)
     seen: Tensor | None = None  # of an encoder: int64 (batch, src), 0 for padding
     cache: Any = None  # keys and values, if requested and the model keeps any
 
@@ -73,22 +92,36 @@ class Engine:
 
     def __init__(self, module: Any) -> None:
         self.module = module
-        self.kind = kind_of(module.config)
-        if self.kind != "encoder" and not module.can_generate():
-            raise VisformerError(
-                N_("{model} predicts no tokens: pass the model with its language-model head ({wanted})."),
-                model=type(module).__name__,
-                wanted=class_of(module.config),
-            )
+        self.kind = _kind_of_module(module)
+        self.predicts = self.kind != "encoder" and bool(module.can_generate())
         self.base: nn.Module = module.base_model
         if self.base is module and self.kind == "decoder":  # transformers 4.57 looks for Gemma 3's by another name
             self.base = getattr(module, "model", module)
         self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
         self._numberings: dict[str, Numbering] = {}
-        self.logits_axes = axes_of("logits") if self.kind != "encoder" else None
+        self.logits_axes = axes_of("logits") if self.predicts else None
+        self.finds_span = False
         for ending, axes in HEADS.items():
-            if self.kind == "encoder" and any(each.__name__.endswith(ending) for each in type(module).__mro__):
-                self._encoder, self.logits_axes = module, axes
+            if not self.predicts and any(each.__name__.endswith(ending) for each in type(module).__mro__):
+                self.finds_span = ending == "ForQuestionAnswering"
+                self.logits_axes = axes
+                if self.kind == "encoder":
+                    self._encoder = module
+                elif len(axes) > 1:
+                    self.logits_axes = (Axis("token", "tgt"), *axes[1:])
+
+    def require_predictions(self) -> None:
+        """Refuse a model without a head that predicts tokens.
+
+        Raises:
+            VisformerError: it has none.
+        """
+        if not self.predicts and kind_of(self.module.config) != "encoder":
+            raise VisformerError(
+                N_("{model} predicts no tokens: pass the model with its language-model head ({wanted})."),
+                model=type(self.module).__name__,
+                wanted=class_of(self.module.config),
+            )
 
     @property
     def device(self) -> torch.device:
@@ -106,11 +139,11 @@ class Engine:
         """How many token ids the source has, and the target."""
         try:
             source = self.module.get_input_embeddings()
-        except NotImplementedError:  # CLIP has none of the whole model
+            target = (self.module.get_output_embeddings() if self.kind == "encoder-decoder" else None) or source
+            return len(source.weight), len(target.weight)
+        except (NotImplementedError, AttributeError):  # CLIP has none of the whole model, Moshi one for each codebook
             size = self.module.config.get_text_config().vocab_size
             return size, size
-        target = self.module.get_output_embeddings() if self.kind == "encoder-decoder" else source
-        return len(source.weight), len(target.weight)
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -161,15 +194,18 @@ class Engine:
     ) -> HubOutput:
         """Run the encoder on the ids of texts; ``segments``: 0 for each id of a first text, 1 for one of a second."""
         ids, seen = self.padded(rows)
-        inputs = {"input_ids": ids, "attention_mask": seen}
-        if any(map(any, segments)) and "token_type_ids" in inspect.signature(self._encoder.forward).parameters:
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": seen}
+        taken = inspect.signature(self._encoder.forward).parameters
+        if any(map(any, segments)) and "token_type_ids" in taken:
             inputs["token_type_ids"] = pad(segments).to(self.device)
+        if "use_cache" in taken:
+            inputs["use_cache"] = False
         fields = {"self_attn": ("attentions", (ids.shape[1], ids.shape[1]))}
         if patterns:
             output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
         else:
             output, named = self._encoder(**inputs), {}
-        return HubOutput(output.get("logits", output.get("last_hidden_state")), named, seen)
+        return HubOutput(_value(output), named, ids, seen)
 
     def decode(
         self,
@@ -188,7 +224,7 @@ class Engine:
         """
         rows = rows.to(self.device)
         mask = None if seen is None or bool(seen.all()) else seen
-        inputs: dict[str, Any] = {"use_cache": keep, "past_key_values": cache}
+        inputs: dict[str, Any] = {"use_cache": keep, "past_key_values": cache} if self.predicts else {}
         own = (rows.shape[1], rows.shape[1])
         if memory is None:
             inputs |= {"input_ids": rows, "attention_mask": mask}
@@ -197,15 +233,19 @@ class Engine:
             memory_output = MoEModelOutput(last_hidden_state=memory.value)  # Switch looks for router_logits in it
             inputs |= {"encoder_outputs": memory_output, "attention_mask": memory.seen}
             inputs |= {"decoder_input_ids": rows, "decoder_attention_mask": mask}
-            inputs["input_ids"] = memory.seen  # FSMT: no ids, no mask
+            inputs["input_ids"] = memory.ids  # FSMT: no ids, no mask
+            if not self.predicts and memory.value.shape[1] != rows.shape[1]:  # BART's classifier looks for the end
+                last = rows.new_full((len(rows), 1), self.end_ids[0] if self.end_ids else 0)
+                inputs["input_ids"] = torch.cat([rows[:, 1:], last], dim=1)
             across = (rows.shape[1], memory.value.shape[1])
             fields = {"self_attn": ("decoder_attentions", own), "cross_attn": ("cross_attentions", across)}
+        inputs = _accepted(self.module, inputs)
         named: dict[str, Tensor] = {}
         if patterns:
             output, named = self._with_patterns("decoder", self.module, inputs, fields)
         else:
             output = self.module(**inputs)
-        return HubOutput(output.logits, named, cache=output.get("past_key_values") if keep else None)
+        return HubOutput(_value(output), named, cache=output.get("past_key_values") if keep else None)
 
     def _with_patterns(
         self, part: str, run: Any, inputs: Mapping[str, Any], fields: Mapping[str, tuple[str, tuple[int, int]]]
@@ -223,6 +263,19 @@ class Engine:
             for kind, (field, _) in fields.items()
             for layer, place in self._numberings[f"{part}.{kind}"].places.items()
         }
+
+
+def _accepted(module: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs that a module takes."""
+    taken = inspect.signature(module.forward).parameters
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+    return {name: value for name, value in inputs.items() if takes_any or name in taken}
+
+
+def _value(output: Any) -> Tensor:
+    value = value_of(output)
+    assert value is not None
+    return value
 
 
 class HubNext:
@@ -246,7 +299,8 @@ class HubNext:
         """Continue with these rows, in this order; a row may occur more than once."""
         rows = rows.to(self._engine.device)
         if self._memory is not None and self._memory.seen is not None:
-            self._memory = HubOutput(self._memory.value[rows], {}, self._memory.seen[rows])
+            ids = None if self._memory.ids is None else self._memory.ids[rows]
+            self._memory = HubOutput(self._memory.value[rows], {}, ids, self._memory.seen[rows])
         if self._cache is not None:
             self._cache.reorder_cache(rows)
 
@@ -375,7 +429,12 @@ def agree(eager: list[HubOutput], traced: list[HubOutput], tensors: Mapping[str,
             continue
         for path, pattern in own.patterns.items():
             recorded = tensors.get(f"{path}.pattern")
-            if recorded is None or not np.allclose(pattern[0].float().cpu().numpy(), recorded.value, atol=tolerance):
+            if recorded is None:
+                return False
+            given = pattern[0].float().cpu().numpy()
+            if f"{path}.sink" in tensors and np.allclose(given.sum(axis=-1), 1, atol=tolerance):
+                given = given * recorded.value.sum(axis=-1, keepdims=True)  # GraniteSWA returns it without its sink
+            if not np.allclose(given, recorded.value, atol=tolerance):
                 return False
     return True
 

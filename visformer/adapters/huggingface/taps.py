@@ -198,7 +198,29 @@ def _mask_of(*args: Any, **kwargs: Any) -> Tensor | None:
     return sdpa_mask(*args, **{**kwargs, "allow_is_causal_skip": skips})
 
 
-AttentionInterface.register(NAME, attend)
+Note = Callable[[nn.Module, Tensor, Tensor, Tensor, Tensor], None]
+_note: ContextVar[Note | None] = ContextVar("visformer_note", default=None)
+
+
+@contextmanager
+def noting(note: Note) -> Iterator[None]:
+    """Tell ``note`` of each call of our function: its module, query, key, value and heads (batch, query, head, d_v)."""
+    token = _note.set(note)
+    try:
+        yield
+    finally:
+        _note.reset(token)
+
+
+def _called(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **more: Any) -> Any:
+    """Call ours, as families do that know it by its name."""
+    result = attend(module, query, key, value, *args, **more)
+    if (note := _note.get()) is not None:
+        note(module, query, key, value, result[0])
+    return result
+
+
+AttentionInterface.register(NAME, _called)
 # Without a mask function of the same name, a model assumes that our function masks by itself, and passes no mask.
 AttentionMaskInterface.register(NAME, _mask_of)
 
@@ -273,13 +295,15 @@ class Hook:
 
     def after(self, module: nn.Module, args: Any, output: Any) -> Any:
         """A forward hook."""
-        value = _value_of(output)
+        value = value_of(output)
+        assert value is not None
         changed = self.visit(value)
         return None if changed is value else _with_value(output, changed)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A forward pre-hook: the first argument, or the one called hidden_states."""
-        given = args[0] if args else kwargs["hidden_states"]
+        given = given_of(args, kwargs)
+        assert given is not None
         changed = self.visit(given)
         if changed is given:
             return None
@@ -291,16 +315,31 @@ def part_of(name: str) -> str:
     return "encoder" if name.startswith(("src.", "encoder.")) else "decoder"
 
 
-def _value_of(output: Any) -> Tensor:
+def given_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor | None:
+    """What a module reads: its first argument, or the one called hidden_states; None: that is no tensor."""
+    given = args[0] if args else kwargs.get("hidden_states")
+    return given if isinstance(given, Tensor) else None
+
+
+_FIELDS = ("logits", "last_hidden_state")
+_SPAN = ("start_logits", "end_logits")
+
+
+def value_of(output: Any) -> Tensor | None:
+    """What a module returns, or the first of it; a span's two rows of logits as (..., 2). None: that is no tensor."""
     if isinstance(output, ModelOutput):
-        value = output["logits"] if "logits" in output else output["last_hidden_state"]
-    else:
-        value = output[0] if isinstance(output, tuple) else output
-    assert isinstance(value, Tensor)
-    return value
+        if _SPAN[0] in output:
+            return torch.stack([output[name] for name in _SPAN], dim=-1)
+        output = next((output[name] for name in _FIELDS if name in output), None)
+    value = output[0] if isinstance(output, tuple) and output else output
+    return value if isinstance(value, Tensor) else None
 
 
 def _with_value(output: Any, value: Tensor) -> Any:
     if isinstance(output, ModelOutput):
-        return type(output)(**{**output, "logits" if "logits" in output else "last_hidden_state": value})
+        if _SPAN[0] in output:
+            changed = dict(zip(_SPAN, value.unbind(dim=-1), strict=True))
+        else:
+            changed = {next(name for name in _FIELDS if name in output): value}
+        return type(output)(**{**output, **changed})
     return (value, *output[1:]) if isinstance(output, tuple) else value

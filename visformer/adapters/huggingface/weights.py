@@ -115,6 +115,47 @@ def affine(module: Any) -> tuple[Tensor, Tensor]:
     return w, b
 
 
+def is_linear(module: Any) -> bool:
+    """Whether a module is like an nn.Linear, or GPT-2's Conv1D."""
+    return hasattr(module, "nx") or (hasattr(module, "in_features") and hasattr(module, "out_features"))
+
+
+def columns_in(made: Tensor, letter: str, wanted: Mapping[str, Tensor]) -> Tensor | None:
+    """Return the columns of what a matrix made, (1, token, out), that are all heads of ``letter``; None: none are.
+
+    Args:
+        made: the output of the module.
+        letter: "q", "k" or "v".
+        wanted: each letter to what attention was called with, (1, head, token, d). Queries and keys may have been
+            rotated by their position since, but not the first one.
+    """
+    tensor = wanted[letter]
+    _, n_heads, n, width = tensor.shape
+    if made.shape[:2] != (1, n):
+        return None
+    sizes = {one: each.shape[1] * each.shape[3] for one, each in wanted.items()}
+    every = torch.arange(made.shape[-1])
+    tried = [every] if len(every) == sizes[letter] else []
+    if len(every) == sum(sizes.values()):
+        tried.append(torch.split(every, [*sizes.values()])["qkv".index(letter)])
+        if len({each.shape[3] for each in wanted.values()}) == 1:
+            each = every.reshape(wanted["k"].shape[1], -1, width)  # (kv_head, q... k v, d_k)
+            tried.append((each[:, :-2], each[:, -2], each[:, -1])["qkv".index(letter)].reshape(-1))
+    for columns in tried:
+        own = made[0][:, columns].reshape(n, n_heads, width).transpose(0, 1)  # (head, token, d)
+        if torch.equal(own, tensor[0]) or (letter != "v" and is_rotated(own.float(), tensor[0].float())):
+            return columns
+    return None
+
+
+def is_rotated(before: Tensor, after: Tensor) -> bool:
+    """Whether vectors (head, token, d) are those before, rotated by their position, the first not; times one number."""
+    lengths = before.norm(dim=-1), after.norm(dim=-1)  # (head, token)
+    factor = lengths[1].sum() / lengths[0].sum().clamp(min=1e-30)
+    first = torch.allclose(before[:, 0] * factor, after[:, 0], rtol=1e-2, atol=1e-3 * float(after.abs().max()))
+    return first and torch.allclose(lengths[0] * factor, lengths[1], rtol=1e-2)
+
+
 def _sizes(module: Any) -> tuple[int, int]:
     """Width of the inputs and of the outputs of an nn.Linear, of what stands in for one, or of GPT-2's Conv1D."""
     if hasattr(module, "nx"):
@@ -150,7 +191,7 @@ def weights_of(
                         elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
                             result[f"{name}.b_{letter}"] = StoredWeight(attention, f"{letter}_bias", axes[1:])
             for norm in ("norm_self", "norm_cross", "norm_ffn"):
-                result |= _gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
+                result |= gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
     return result
 
 
@@ -161,9 +202,9 @@ def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, StackPlaces]) -> d
     """
     result: dict[str, Weight] = {}
     for part, stack in stacks.items():
-        result |= _gamma_beta(f"{part}.norm", final_norm_of(base, stack))
-    if "decoder" in stacks:
-        output = model.get_output_embeddings()
+        result |= gamma_beta(f"{part}.norm", final_norm_of(base, stack))
+    output = model.get_output_embeddings() if "decoder" in stacks else None
+    if output is not None:
         result["output.w"] = Map(output, "weight", (D_MODEL, VOCAB))
         if getattr(output, "bias", None) is not None:
             result["output.b"] = Map(output, "bias", (VOCAB,))
@@ -187,7 +228,7 @@ def _module(root: nn.Module, place: str | None) -> nn.Module | None:
     return None
 
 
-def _gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
+def gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
     """Map ``name.gamma`` and ``name.beta`` to the weights of a norm, as far as it has any."""
     result: dict[str, Weight] = {}
     if norm is not None and getattr(norm, "weight", None) is not None:

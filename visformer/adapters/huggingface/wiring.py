@@ -6,6 +6,7 @@ are found anew for each pass, so that a module that was replaced, or that an ada
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -14,8 +15,28 @@ from torch.utils.hooks import RemovableHandle
 from visformer.adapters.huggingface.families import StackPlaces, layout_of, places
 from visformer.adapters.huggingface.own_attention import calls_interface, can_be_ours, has_patterns, stand_ins
 from visformer.adapters.huggingface.taps import NAME, Callers, Hook, part_of
-from visformer.adapters.recording import Passes
+from visformer.adapters.recording import Passes, Weight
 from visformer.errors import N_, TraceError
+from visformer.trace.blocks import Norm
+
+
+@dataclass
+class Found:
+    """Where the values of a model are that the table does not list, by the paths of its modules.
+
+    Args:
+        callers: module that attends to the path of each of its calls in tensor names.
+        values: module and mode, as in the table of families or a factor such as x4.0, to the names at each call of it.
+        weights: name to the path of a module and the weight.
+        norms: "encoder" and "decoder" to where their blocks normalise, and whether these are parallel.
+        ends: those whose output is normalised after the last block.
+    """
+
+    callers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[tuple[str, str], list[list[str]]] = field(default_factory=dict)
+    weights: dict[str, tuple[str, Weight]] = field(default_factory=dict)
+    norms: dict[str, tuple[Norm, bool]] = field(default_factory=dict)
+    ends: set[str] = field(default_factory=set)
 
 
 class Wiring(Passes):
@@ -24,22 +45,26 @@ class Wiring(Passes):
     Args:
         model: the outermost module, which returns the logits if there are any.
         base: the module that the table's paths are relative to.
-        stacks: "encoder", "decoder" or both; none: the model keeps its own attention, and has no hooks.
+        stacks: "encoder", "decoder" or both; none: the table does not list the family.
         config: the model's config.
         has_logits: whether the model returns logits.
 
     Attributes:
+        stacks: as given.
         ours: whether a pass computes attention with our function, or else with the family's eager one.
         callers: the modules that call it.
         may_fuse: whether the model computes the same with torch's fused attention.
+        found: where its values are, if ``stacks`` do not say.
     """
 
     def __init__(
         self, model: Any, base: nn.Module, stacks: Mapping[str, StackPlaces], config: Any, *, has_logits: bool
     ) -> None:
         super().__init__(model)
-        self._model, self._base, self._stacks, self._config = model, base, stacks, config
+        self._model, self._base, self.stacks, self._config = model, base, stacks, config
         self._has_logits = has_logits
+        self.found = Found()
+        self.ours = False
         _, self.callers = self._places()
         self.ours = bool(stacks) and can_be_ours(config, self.callers)
         self.may_fuse = False
@@ -58,6 +83,13 @@ class Wiring(Passes):
         for module, method, ours in stand_ins(self._config, self.callers) if self.ours else ():
             setattr(module, method, ours)
             undo.callback(vars(module).pop, method)
+
+    def found_weights(self) -> dict[str, Weight]:
+        """Every weight that was found, in the modules as they are."""
+        return {
+            name: replace(weight, module=self._model.get_submodule(path))
+            for name, (path, weight) in self.found.weights.items()
+        }
 
     @property
     def fixed(self) -> frozenset[str]:
@@ -83,6 +115,7 @@ class Wiring(Passes):
     def _hooked(self, module: nn.Module, mode: str, names: list[list[str]]) -> RemovableHandle:
         owner = self._base.get_submodule(part_of(names[0][0])) if mode == "scaled" else None
         scale = 1.0 if owner is None else float(owner.embed_scale)  # type: ignore[arg-type]
+        scale = float(mode[1:]) if mode.startswith("x") else scale
         hook = Hook(names, self.callers, fixed=mode == "seen", scale=scale)
         if mode in ("in", "seen"):
             return module.register_forward_pre_hook(hook.before, with_kwargs=True)
@@ -92,9 +125,13 @@ class Wiring(Passes):
         """Find the modules with a hook, and those that call the attention function."""
         wanted: dict[tuple[nn.Module, str], list[list[str]]] = {}
         callers: dict[nn.Module, tuple[str, ...]] = {}
-        for name, stack in self._stacks.items():
+        for name, stack in self.stacks.items():
             _collect(wanted, callers, self._base, name, stack, self._config)
-        if self._has_logits and self._stacks:
+        if not self.stacks and self.ours:
+            wanted = {(self._model.get_submodule(path), mode): [[*row] for row in rows]
+                      for (path, mode), rows in self.found.values.items()}  # fmt: skip
+            callers = {self._model.get_submodule(path): paths for path, paths in self.found.callers.items()}
+        if self._has_logits and (self.stacks or callers):
             wanted[self._model, ""] = [["logits"]]
         return wanted, callers
 
