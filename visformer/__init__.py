@@ -21,7 +21,9 @@ _PUBLIC = {
     "sinusoidal_encoding": "visformer.model.embedding",
     "causal_mask": "visformer.model.masks",
     "padding_mask": "visformer.model.masks",
+    "compare": "visformer.export.notebook",
     "explorer": "visformer.export.notebook",
+    "link": "visformer.export.notebook",
     "load": "visformer.adapters.load",
     "moments": "visformer.adapters.checkpoints",
     "untrained": "visformer.adapters.load",
@@ -41,12 +43,14 @@ __all__ = [
     "analysis",
     "attention",
     "causal_mask",
+    "compare",
     "edits",
     "errors",
     "explorer",
     "export",
     "figures",
     "formulas",
+    "link",
     "load",
     "model",
     "moments",
@@ -60,7 +64,7 @@ if TYPE_CHECKING:
     from visformer import analysis, edits, errors, export, figures, formulas, model
     from visformer.adapters.checkpoints import moments
     from visformer.adapters.load import load, untrained, wrap
-    from visformer.export.notebook import explorer
+    from visformer.export.notebook import compare, explorer, link
     from visformer.model.attention import attention
     from visformer.model.config import GPTConfig, TransformerConfig
     from visformer.model.embedding import sinusoidal_encoding

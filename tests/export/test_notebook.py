@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import visformer as vf
 from benchmarks.messages import read_message
+from tests.support import tiny_translator
 from tests.web.support import made_up_trace, with_gaps
 from tests.web.test_page import Elements, messages
 from visformer.analysis.heads import first_head
+from visformer.app.session import url_state
 from visformer.errors import TraceError
 from visformer.pictures.registry.options import OptionError
 from visformer.web.selection import Selection
@@ -122,3 +125,31 @@ assert vf.Trace.load("trace.safetensors").tokens == trace.tokens
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_two_passes_are_compared_in_a_cell_and_in_a_file(tmp_path):
+    model = tiny_translator()
+    texts = ["I went to school", "I went to bed"]
+    shown = vf.compare(*(model.trace(text, "我") for text in texts))
+    assert "iframe" in shown.html
+    assert shown.drawn.titles == tuple(texts)
+    assert not shown.drawn.matched
+    vf.export.save(shown, tmp_path / "both.html")
+    assert (tmp_path / "both.html").stat().st_size > 10_000
+    of_models = vf.compare(model, tiny_translator(norm="pre"), "I went", target="我", titles=("post", "pre"))
+    assert of_models.drawn.titles == ("post", "pre")
+    with pytest.raises(TraceError, match="pass it after the two"):
+        vf.compare(model, model)
+
+
+def test_a_link_opens_what_a_trace_shows():
+    trace = vf.load("en-zh").trace("I went to school.", "我去学校。")
+    address = urlsplit(vf.link(trace, base="http://example.org/", stack="cross", layer=1, head=2, view="arcs"))
+    state, wrong = url_state.read({name: text for name, (text,) in parse_qs(address.query).items()})
+    assert not wrong
+    assert address.path == "/attention"
+    assert (state.text, state.target) == ("I went to school.", "我去学校。")
+    chosen = state.selection
+    assert (chosen.stack, chosen.layer, chosen.head, chosen.view) == ("decoder.cross_attn", 1, 2, "arcs")
+    with pytest.raises(TraceError, match="this one has none"):
+        vf.link(vf.Trace.from_attention(["a", "b"], [[[[1.0, 0.0], [0.5, 0.5]]]]))

@@ -114,3 +114,14 @@ def test_files_name_model_and_sentence(tmp_path):
     for svg in svgs:
         assert ET.fromstring(svg).find("{http://www.w3.org/2000/svg}desc").text == about
     assert "<desc>" not in vf.export.panels_svg(positions.encoding(5, 6))
+
+
+def test_a_figure_of_panels_is_saved_as_its_panels_and_any_figure_as_a_page(tmp_path):
+    figure = vf.figures.position_rotary()
+    for ending in ("svg", "csv", "json", "png", "html"):
+        vf.export.save(figure, tmp_path / f"panels.{ending}")
+    assert (tmp_path / "panels.svg").read_text() == vf.export.panels_svg(*figure.panels)
+    vf.export.save(vf.figures.waves(), tmp_path / "curves.html")
+    for name in ("panels", "curves"):
+        page = (tmp_path / f"{name}.html").read_text()
+        assert "Plotly.newPlot" in page and "<script src=" not in page, "it loads nothing"

@@ -138,6 +138,11 @@ class DrawnPair(Drawable):
     def page(self, options: Options) -> str:
         return export.pair_page(self.shown, **options.words, start=options.start)
 
+    def frame(self, options: Options) -> str:
+        from visformer.web.page import pair_frame
+
+        return pair_frame(self.shown, **options.words, start=options.start)
+
 
 class DrawnPanels(Drawable):
     """Panels, of which a nested list is stacked."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from visformer.errors import N_, TraceError
 from visformer.export.attention import selected
@@ -10,6 +11,7 @@ from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import languages, translations
 from visformer.pictures.attention import History
 from visformer.pictures.map import WholeModel
+from visformer.pictures.sides import Sides
 from visformer.system import limits
 from visformer.trace import Trace
 from visformer.trace.stacks import SHORT_NAMES
@@ -26,7 +28,7 @@ class Explorer:
     """
 
     html: str
-    drawn: Trace | WholeModel | History = field(repr=False)
+    drawn: Trace | WholeModel | History | Sides = field(repr=False)
 
     def __repr__(self) -> str:
         return f"Explorer({len(self.html):,} bytes)"
@@ -130,7 +132,88 @@ def live(drawn: WholeModel | History, *, lang: str = "en") -> Explorer:
     return _shown(drawn, lang)
 
 
-def _shown(drawn: Trace | WholeModel | History, lang: str, start: Mapping[str, Any] | None = None) -> Explorer:
+def compare(
+    a: Any,
+    b: Any,
+    text: Any = None,
+    *,
+    target: Any = None,
+    titles: tuple[str, str] | None = None,
+    lang: str = "en",
+) -> Explorer:
+    """Show two passes as linked explorers in a notebook: of two texts, of a model before and after, or of two models.
+
+    Args:
+        a: a Trace, or a model to run on ``text``.
+        b: another one.
+        text: for models: the text, or its token ids.
+        target: for models: as for ``model.trace``.
+        titles: what each is; None: the models' names or, of one model, the texts.
+        lang: the language of its words: "en", "zh" or another that visformer has.
+
+    Returns:
+        What the end of a cell displays; :func:`visformer.export.save` writes it to an .html file.
+
+    Raises:
+        TraceError: they have no attention in common or, of two models, no token; or a model was given no text.
+    """
+    _require_language(lang)
+    first, second = (_traced(each, text, target) for each in (a, b))
+    names = [str(trace.meta.get("model") or "") for trace in (first, second)]
+    of_two = names[0] != names[1]
+    said = names if of_two else [str(trace.meta.get("source") or "") for trace in (first, second)]
+    return _shown(Sides(first, second, titles or (said[0] or "A", said[1] or "B"), matched=of_two), lang)
+
+
+def _traced(given: Any, text: Any, target: Any) -> Trace:
+    if isinstance(given, Trace):
+        return given
+    if text is None:
+        raise TraceError(N_("A model is compared on a text: pass it after the two, or two Traces in their place."))
+    trace: Trace = given.trace(text, target)
+    return trace
+
+
+def link(
+    trace: Trace,
+    *,
+    base: str = "http://localhost:8501",
+    page: str = "attention",
+    stack: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    view: str = "",
+) -> str:
+    """Return the address under which a running app shows what a Trace shows: its model, text, target and head.
+
+    Args:
+        trace: of a model that the app offers by this name.
+        base: where the app is.
+        page: which page, see docs/links.md.
+        stack: as for :func:`explorer`; None, with layer and head: the app chooses the head.
+        layer: from 0.
+        head: from 0.
+        view: as for :func:`explorer`; "": the app chooses it.
+
+    Returns:
+        A link.
+
+    Raises:
+        TraceError: the Trace has no such place, or it is not of a text.
+    """
+    meta = trace.meta
+    if not meta.get("source"):
+        raise TraceError(N_("A link holds the text of a Trace, and this one has none."))
+    second = meta.get("target") if meta.get("forced") else meta.get("pair")
+    query = {"model": meta.get("model"), "text": meta["source"], "target": second, "view": view}
+    if any(place is not None for place in (stack, layer, head)):
+        name = SHORT_NAMES.get(stack or "", stack)
+        query |= selected(trace, stack=name, layer=layer, head=head).link()
+        query |= {"view": view} if view else {}
+    return f"{base.rstrip('/')}/{page}?{urlencode({name: str(text) for name, text in query.items() if text})}"
+
+
+def _shown(drawn: Trace | WholeModel | History | Sides, lang: str, start: Mapping[str, Any] | None = None) -> Explorer:
     """Return the output of a cell that shows this."""
     options = Options(start=start, gettext=translations(lang).gettext, lang=lang)
     return Explorer(drawable_of(drawn).frame(options), drawn)

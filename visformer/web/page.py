@@ -245,6 +245,11 @@ def history_frame(history: History, **how: Any) -> str:
     return framed(history.traces[-1], history_page(history, **how))
 
 
+def pair_frame(sides: Sides, **how: Any) -> str:
+    """Render :func:`pair_page` as the output of a notebook cell."""
+    return framed(sides.first, pair_page(sides, limit=RESIDENT_BYTES, **how))
+
+
 def framed(trace: Trace, inside: str) -> str:
     """Return a page as the output of a notebook cell."""
     return (
