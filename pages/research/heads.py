@@ -42,6 +42,7 @@ from visformer.trace.stacks import STACKS
 from visformer.web.panels import Click
 
 NO_EFFECT = N_("This model is an encoder: it predicts no next token, so its heads have no effect on one.")
+NO_SENTENCES = N_("Heads are measured on a list of sentences, and this model reads pictures.")
 FORMULA = r"""&\sym{out}{\Delta_h} = L(\sym{heads}{O_h} \to 0 \ \text{or} \ \mathbb{E}\, \sym{heads}{O_h}) - L \\[4pt]
 &\sym{out}{I_h} = \mathbb{E}\, |\partial L / \partial \sym{heads}{g_h}|"""
 FORMULAS = {"known": r"\sym{out}{\mathrm{induction}_h} = \mathbb{E}_t\, \sym{pattern}{\alpha^h}_{t,\, t - p + 1}"}
@@ -86,6 +87,10 @@ _ = boxes.gettext()
 def draw() -> None:
     """Draw the page. A session keeps what is called on a click: no global of this script may hold a Trace."""
     trace = controls.current_trace()
+    if boxes.reads_pictures():
+        unavailable.say(NO_SENTENCES)
+        unavailable.elsewhere()
+        return
     if trace is None:
         return
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
