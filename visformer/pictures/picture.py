@@ -15,11 +15,13 @@ from visformer.panel import Labels, Panel, numbered, telling_limit, tokens_of, t
 from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import PATTERNS, Setting
+from visformer.scenes import COLOURS
 from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
 
+WHITE = 255
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -29,12 +31,16 @@ PLACES = (
     N_("at the bottom left"), N_("at the bottom"), N_("at the bottom right"),
 )  # fmt: skip
 """The nine places of a scene, row by row."""
+_ARROWS = "↖↑↗←•→↙↓↘"
+COLOUR_NAMES = dict(
+    zip(COLOURS, (N_("red"), N_("orange"), N_("yellow"), N_("green"), N_("blue"), N_("purple")), strict=True)
+)
 
 
 def objects(trace: Trace) -> dict[int, Bools]:
     """Find the objects of a scene: for each of the nine places where one is, the patches that show it."""
     rows, columns = trace.meta["grid"]
-    drawn = (trace.image != 255).any(axis=2)
+    drawn = (trace.image != WHITE).any(axis=2)
     height, width = drawn.shape
     y, x = np.indices(drawn.shape)
     place = 3 * (3 * y // height) + 3 * x // width
@@ -44,6 +50,14 @@ def objects(trace: Trace) -> dict[int, Bools]:
         if shown.any():
             found[at] = shown.ravel()
     return found
+
+
+def short_name(trace: Trace, at: int) -> tuple[str, str]:
+    """Return the colour of the object at a place, as a message id, and an arrow to that place."""
+    rows, columns = (3 * i // n for i, n in zip(np.indices(trace.image.shape[:2]), trace.image.shape[:2], strict=True))
+    pixels = trace.image[3 * rows + columns == at].astype(np.float64)
+    pixel = pixels[np.abs(pixels - WHITE).sum(axis=1).argmax()]
+    return COLOUR_NAMES[min(COLOURS, key=lambda name: np.abs(pixel - COLOURS[name]).sum())], _ARROWS[at]
 
 
 def written(trace: Trace) -> list[int]:
@@ -126,7 +140,12 @@ def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettex
     table = np.stack([*sums, 1 - np.sum(sums, axis=0), weights[:, patch]], axis=1)  # (word, column)
     pointed = np.repeat(table[None], weights.shape[1], axis=0)  # (patch, word, column)
     pointed[..., -1] = weights.T
-    names = [*(gettext(PLACES[at]) for at in found), gettext(N_("elsewhere")), gettext(N_("this patch"))]
+    known = (short_name(trace, at) for at in found)
+    names = [
+        *(f"{gettext(colour)} {arrow}" for colour, arrow in known),
+        gettext(N_("elsewhere")),
+        gettext(N_("this patch")),
+    ]
     picture = _picture(
         trace,
         "picture",

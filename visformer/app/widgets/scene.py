@@ -12,13 +12,10 @@ from visformer.app.session.slots import Slot
 from visformer.app.widgets import controls
 from visformer.errors import N_
 from visformer.panel import Labels, Panel
-from visformer.pictures.picture import PLACES
-from visformer.scenes import COLOURS, EXAMPLES, LANGUAGES, MOST, SHAPES, Scene, SceneObject
+from visformer.pictures.picture import COLOUR_NAMES, PLACES
+from visformer.scenes import EXAMPLES, LANGUAGES, MOST, SHAPES, Scene, SceneObject
 from visformer.web.panels import Click
 
-_COLOURS = dict(
-    zip(COLOURS, (N_("red"), N_("orange"), N_("yellow"), N_("green"), N_("blue"), N_("purple")), strict=True)
-)
 _SHAPES = dict(zip(SHAPES, (N_("circle"), N_("square"), N_("triangle"), N_("cross")), strict=True))
 _LANGUAGES = {"en": "English", "zh": "中文"}
 _SIDES = ((PLACES[1], PLACES[4], PLACES[7]), PLACES[3:6])  # of rows and columns
@@ -53,7 +50,7 @@ def _choices(scene: Scene, language: str) -> None:
         for i, example in enumerate(EXAMPLES):
             number = _("Example {n}").format(n=i + 1)
             st.button(number, key=f"scene_example_{i}", on_click=_take, args=(example, language), type="tertiary")
-    for slot, label, offered in ((_SHAPE, _("Shape"), _SHAPES), (_COLOUR, _("Colour"), _COLOURS)):
+    for slot, label, offered in ((_SHAPE, _("Shape"), _SHAPES), (_COLOUR, _("Colour"), COLOUR_NAMES)):
         slot.set(slot.get())  # the popover drops it while it is closed
         said = {name: _(each) for name, each in offered.items()}
         st.segmented_control(

@@ -260,7 +260,8 @@ class PanelsView {
     value.textContent = panel.click === "places" ? "" : spellNumber(number)
     const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
     const locked = this.locked ? text.locked : ""
-    place.textContent = [panel.title, fill(text.cell, names), locked].filter(Boolean).join(" · ")
+    if (panel.click === "places") place.textContent = text.places
+    else place.textContent = [panel.title, fill(text.cell, names), locked].filter(Boolean).join(" · ")
   }
 
   // Drawing
