@@ -61,7 +61,7 @@ def slot_of(option: Any, setting: Setting) -> Slot[Any]:
 
 def tell_word(trace: Trace, setting: Setting) -> None:
     """Say what the chosen word reads."""
-    weights = word_weights(trace, head_of(setting["head"]))[setting["word"]]
+    weights = word_weights(trace, head_of(setting["heads"]))[setting["word"]]
     found = objects(trace)
     at = max(found, key=lambda place: weights[found[place]].sum())
     said = _("“{word}” gives {weight} of its weight to the object {place}, {most} to the patch {patch} alone.")

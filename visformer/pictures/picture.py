@@ -1,6 +1,7 @@
 """A picture and its caption: which patches a word reads, how patches become vectors, and what blocking some changes."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from visformer import formulas
 from visformer.adapters.checkpoints import CAPTIONER
-from visformer.errors import N_
+from visformer.errors import N_, VisformerError
 from visformer.panel import Labels, Panel, numbered, telling_limit, tokens_of, traced
 from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
@@ -39,9 +40,8 @@ COLOUR_NAMES = dict(
 
 def objects(trace: Trace) -> dict[int, Bools]:
     """Find the objects of a scene: for each of the nine places where one is, the patches that show it."""
-    rows, columns = trace.meta["grid"]
     drawn = (trace.image != WHITE).any(axis=2)
-    height, width = drawn.shape
+    (rows, columns), (height, width) = trace.meta["grid"], drawn.shape
     y, x = np.indices(drawn.shape)
     place = 3 * (3 * y // height) + 3 * x // width
     found = {}
@@ -380,6 +380,7 @@ def changes(trace: Trace, at: int, found: Blocked) -> list[Panel]:
 # The page -------------------------------------------------------------------------------------------------------------
 
 MEAN = "mean"
+_BUNDLED = {0: 4, 1: 4}  # heads of each layer of the bundled captioner
 
 
 def head_of(value: str) -> tuple[int, int] | None:
@@ -392,18 +393,27 @@ def head_of(value: str) -> tuple[int, int] | None:
 
 def _heads(stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"]) -> Any:
     def values(setting: Setting) -> Mapping[str, str]:
-        said = setting.gettext(N_("Layer {layer}, head {head}"))
+        said, trace = setting.gettext(N_("Layer {layer}, head {head}")), _trace(setting)
+        known = _BUNDLED if trace is None else {at: each.shape[0] for at, each in trace.layers(stack, kind).items()}
         return {MEAN: N_("Mean of all heads")} | {
             f"{layer + 1}.{head + 1}": said.format(layer=layer + 1, head=head + 1)
-            for layer, each in setting.patterns.layers(stack, kind).items()
-            for head in range(each.shape[0])
+            for layer, n_heads in known.items()
+            for head in range(n_heads)
         }
 
     return values
 
 
+def _trace(setting: Setting) -> Trace | None:
+    """Return the Trace; None: the command line lists its options before there is one."""
+    with suppress(VisformerError):
+        return setting.patterns
+    return None
+
+
 def _places(setting: Setting) -> Mapping[int, str]:
-    return {at: PLACES[at] for at in objects(setting.patterns)}
+    trace = _trace(setting)
+    return {at: PLACES[at] for at in (range(len(PLACES)) if trace is None else objects(trace))}
 
 
 def _told(setting: Setting) -> tuple[str, ...]:
@@ -431,11 +441,13 @@ PATCH = PlaceOption(
     per=lambda setting: setting.patterns.image.tobytes(),
 )  # fmt: skip
 HEAD = Choice(
-    name="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.", widget="selectbox",
+    name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
+    widget="selectbox",
     values=_heads("decoder", "cross_attn"), default=MEAN,
 )  # fmt: skip
 READER = replace(
-    HEAD, name="encoder_head", help="Layer and head, such as 1.2, or mean; by default the one that stays in an object.",
+    HEAD, name="encoder_heads", link="encoder_head",
+    help="Layer and head, such as 1.2, or mean; by default the one that stays in an object.",
     values=_heads("encoder", "self_attn"),
     default=lambda setting: ".".join(str(i + 1) for i in telling_head(setting.patterns)),
 )  # fmt: skip
@@ -452,7 +464,7 @@ READING = Picture(
     name="picture-words", view="words", title=N_("What a word reads"), in_handouts=False,
     look_for=N_("Point at a word: the more it reads a patch, the clearer the patch. Point at a patch: who reads it?"),
     needs=("*.pattern",), options=(WORD, HEAD),
-    draw=lambda setting: reading(setting.trace, setting["word"], head_of(setting["head"]), setting.gettext),
+    draw=lambda setting: reading(setting.trace, setting["word"], head_of(setting["heads"]), setting.gettext),
 )  # fmt: skip
 VECTORS = Picture(
     name="picture-patches", view="patches", title=N_("Patches"), in_handouts=False,
@@ -463,7 +475,7 @@ BETWEEN = Picture(
     name="picture-heads", view="heads", title=N_("Between patches"), in_handouts=False,
     look_for=N_("Point at a patch on the left: on the right the patches that it reads are clear."),
     needs=("*.pattern",), options=(PATCH, READER),
-    draw=lambda setting: between(setting.trace, setting["patch"], head_of(setting["encoder_head"])),
+    draw=lambda setting: between(setting.trace, setting["patch"], head_of(setting["encoder_heads"])),
 )  # fmt: skip
 BLOCKING = Picture(
     name="picture-block", view="block", title=N_("Block an object"), in_handouts=False,
