@@ -87,16 +87,16 @@ _ = boxes.gettext()
 def draw() -> None:
     """Draw the page. A session keeps what is called on a click: no global of this script may hold a Trace."""
     trace = controls.current_trace()
-    if boxes.reads_pictures():
-        unavailable.say(NO_SENTENCES)
-        unavailable.elsewhere()
-        return
     if trace is None:
         return
     words, maths = st.columns([58, 42], gap="medium", vertical_alignment="center")
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="heads_view"))
         controls.look_for(_(view.look_for))
+    if boxes.reads_pictures():
+        unavailable.say(NO_SENTENCES)
+        unavailable.elsewhere()
+        return
     with maths:
         source = SOURCES.get(view.view, N_("Michel et al. 2019, § 3, 4.1"))
         formula_box.formula(FORMULAS.get(view.view, FORMULA), source=source, code=CODE)

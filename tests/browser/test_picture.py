@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import visformer as vf
-from tests.browser.support import click_cell, colours_at, hover_cell, wait_for_panels
+from tests.browser.support import click_cell, colours_at, hover_cell, layout_of, wait_for_panels
 from visformer import scenes
 from visformer.pictures import picture
 
@@ -18,14 +18,12 @@ def trace():
 
 def veiled(page, trace, weights):
     """Return the colours beside the middle of each patch, as they are seen and as these weights veil the picture."""
-    canvas = page.locator("canvas[data-panel=picture]")
-    place = {name: float(canvas.get_attribute(f"data-{name}")) for name in ("left", "top", "cell-width", "cell-height")}
+    canvas = "canvas[data-panel=picture]"
+    layout = layout_of(page, canvas)
     points, own = [], []
-    for patch in range(64):
-        row, column = divmod(patch, 8)
-        points.append((
-            place["left"] + (column + 0.37) * place["cell-width"], place["top"] + (row + 0.37) * place["cell-height"]
-        ))  # fmt: skip
+    for row, column in np.ndindex(8, 8):
+        x = layout["left"] + (column + 0.37) * layout["cellWidth"]
+        points.append({"x": x, "y": layout["top"] + (row + 0.37) * layout["cellHeight"]})
         own.append(trace.image[4 * row + 1, 4 * column + 1])
     seen = np.array(colours_at(page, canvas, points), dtype=float)[:, :3]
     limit = np.median(picture.word_weights(trace).max(axis=1))
@@ -34,7 +32,7 @@ def veiled(page, trace, weights):
 
 
 def test_the_veil_shows_the_weights_of_the_word_under_the_pointer(open_app, trace):
-    page = open_app("picture", width=1280, height=900)
+    page = open_app(query="picture", width=1280, height=900)
     wait_for_panels(page)
     every = picture.word_weights(trace)
     for word in (1, 9, 17):  # red, blue, triangle
@@ -50,7 +48,7 @@ def test_the_veil_shows_the_weights_of_the_word_under_the_pointer(open_app, trac
 
 
 def test_a_block_changes_the_words_that_read_the_object(open_app):
-    page = open_app("picture", query="?picture_view=block", width=1280, height=900)
+    page = open_app(query="picture?picture_view=block", width=1280, height=900)
     page.get_by_text("While blocked: a red circle at the top left, a red circle in the middle").wait_for()
     page.get_by_text("words and patches", exact=True).click()
     page.get_by_text("While blocked: a red circle at the top left and a green triangle").wait_for()

@@ -60,15 +60,12 @@ def test_the_page_opens_with_the_word_that_gives_most_to_its_object(new_app):
 
 
 def test_word_head_and_object_are_in_the_address_and_come_back(new_app):
-    link = {
-        "picture_word": "10",
-        "picture_head": "2.4",
-        "text": "an orange square on the left and a green square on the right",
-    }
+    text = "an orange square on the left and a green square on the right"
+    link = {"picture_word": "9", "picture_head": "2.4", "text": text}
     app = new_app(page=PICTURE, **link)
     assert not ignored(app) and address_of(app) == link
     assert texts(app, "“green” gives")
-    link = {"picture_view": "block", "picture_object": "5", "picture_where": "all", "text": link["text"]}
+    link = {"picture_view": "block", "picture_object": "5", "picture_where": "all", "text": text}
     app = new_app(page=PICTURE, **link)
     assert not ignored(app) and address_of(app) == link
     link = {"picture_view": "heads", "picture_patch": "30", "picture_encoder_head": "1.1"}
