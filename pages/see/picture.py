@@ -95,7 +95,7 @@ def draw_blocking(trace: Trace, bar: Any) -> None:
     left, right = st.columns(2)
     left.markdown(_("As it is: {text}").format(text=marked(found.before, found.kept[0])))
     right.markdown(_("While blocked: {text}").format(text=marked(found.after, found.kept[1])))
-    controls.draw(changes(trace, setting["object"], found), key="picture_block")
+    controls.draw(changes(trace, setting["object"], found, _), key="picture_block")
 
 
 def marked(words: Sequence[str], kept: Iterable[bool]) -> str:

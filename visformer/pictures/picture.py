@@ -351,7 +351,7 @@ def _kept(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Bools, Bools
     return kept
 
 
-def changes(trace: Trace, at: int, found: Blocked) -> list[Panel]:
+def changes(trace: Trace, at: int, found: Blocked, gettext: Any = str) -> list[Panel]:
     """Draw what may be read, and for each word what it gave to the object and how probable it is before and after.
 
     Words that the new caption lacks are outlined.
@@ -360,6 +360,7 @@ def changes(trace: Trace, at: int, found: Blocked) -> list[Panel]:
         trace: of the captioner.
         at: the place of the object whose patches are blocked.
         found: by :func:`blocking`.
+        gettext: translates the heads of the columns.
     """
     columns = (N_("weight on it"), N_("probability"), N_("while blocked"))
     return [
@@ -370,7 +371,7 @@ def changes(trace: Trace, at: int, found: Blocked) -> list[Panel]:
             title=N_("each word, and what the block changes"),
             values=np.stack([found.weights, *found.chances], axis=1),
             rows=_words(trace),
-            columns=Labels(columns),
+            columns=Labels(tuple(map(gettext, columns))),
             scale="weight",
             outlined=np.repeat(~found.kept[0][:, None], len(columns), axis=1),
         ),
@@ -481,7 +482,7 @@ BLOCKING = Picture(
     name="picture-block", view="block", title=N_("Block an object"), in_handouts=False,
     look_for=N_("Nobody may read the patches of one object. Which words change, and how much had they read of it?"),
     needs=("*.pattern",), options=(OBJECT, WHERE),
-    draw=lambda setting: changes(setting.trace, setting["object"], blocked(setting)),
+    draw=lambda setting: changes(setting.trace, setting["object"], blocked(setting), setting.gettext),
 )  # fmt: skip
 PAGE = Page(
     name="picture", section="see", order=60, title=N_("Picture and words"),

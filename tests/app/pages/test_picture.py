@@ -65,7 +65,7 @@ def test_word_head_and_object_are_in_the_address_and_come_back(new_app):
     app = new_app(page=PICTURE, **link)
     assert not ignored(app) and address_of(app) == link
     assert texts(app, "“green” gives")
-    link = {"picture_view": "block", "picture_object": "5", "picture_where": "all", "text": text}
+    link = {"picture_view": "block", "picture_object": "3", "picture_where": "all", "text": text}
     app = new_app(page=PICTURE, **link)
     assert not ignored(app) and address_of(app) == link
     link = {"picture_view": "heads", "picture_patch": "30", "picture_encoder_head": "1.1"}
