@@ -111,9 +111,14 @@ class Panel:
         before: operator between the previous panel and this one, such as "×" or "=".
         outlined: bool (row, column), cells to outline, such as edited cells or misprints; None: none.
         digits: the most decimals in the cells.
-        click: action of a click: "locks" locks the cell; "tells", "opens" and "says" also report it to the page, which
-            shows where its value comes from or what it stands for; "explores" asks the page to open the head that it
-            stands for, "changes" to change it.
+        click: action of a click: "locks" locks the cell; "tells", "opens", "says" and "keeps" also report it to the
+            page, which shows where its value comes from or what it stands for, or goes on showing it; "explores" asks
+            the page to open the head that it stands for, "changes" and "places" to change it.
+        picture: uint8 (pixel row, pixel column, RGB), drawn in place of the cells' colours, below a veil: the larger
+            the value of a cell, the clearer what it shows; None: no picture.
+        follows: name of the panel beside it that this one follows: while the pointer is on a cell there, it shows other
+            values; "": none.
+        whole: (cell of that panel, row by row; row; column), the values that it shows then.
 
     Raises:
         TraceError: the shapes of values, labels and outlined cells do not match.
@@ -131,8 +136,11 @@ class Panel:
     before: str = ""
     outlined: NDArray[np.bool_] | None = None
     digits: int = 2
-    click: Literal["locks", "tells", "opens", "says", "explores", "changes"] = "locks"
+    click: Literal["locks", "tells", "opens", "says", "keeps", "explores", "changes", "places"] = "locks"
     symbol: str = ""
+    picture: NDArray[np.uint8] | None = None
+    follows: str = ""
+    whole: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         wanted = (len(self.rows), len(self.columns))

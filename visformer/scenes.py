@@ -6,6 +6,7 @@ of it. An object keeps inside its cell, so that no patch of 4 or of 8 pixels sho
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -126,6 +127,18 @@ class Scene:
         return _hash(self) % _ONE_IN == 0
 
 
+EXAMPLES = tuple(
+    Scene(tuple(SceneObject(*each) for each in objects))
+    for objects in (
+        (("circle", "red", 0), ("square", "blue", 4), ("triangle", "green", 8)),
+        (("cross", "purple", 4),),
+        (("square", "orange", 3), ("square", "green", 5)),
+        (("triangle", "yellow", 1), ("circle", "blue", 6), ("circle", "red", 8)),
+    )
+)
+"""Scenes to begin with."""
+
+
 def draw(seed: int, *, held_out: bool) -> Iterator[Scene]:
     """Draw scenes without end, the same ones for the same seed; one, two and three objects are equally frequent.
 
@@ -236,6 +249,44 @@ def words_of(scene: Scene, language: str) -> tuple[dict[str, tuple[int, int]], .
             spans[i][what] = (at, at + len(text))
         at += len(text)
     return spans
+
+
+def described(text: str) -> tuple[Scene, str] | None:
+    """Return the scene that a text describes as :func:`caption` does, and the text's language; None: it does not.
+
+    Args:
+        text: any text.
+    """
+    for language, phrase in _PHRASES.items():
+        found = [*phrase.finditer(text)]
+        if 1 <= len(found) <= MOST:
+            told = ({what: _ENGLISH.get(said, said) for what, said in each.groupdict().items()} for each in found)
+            objects = [SceneObject(each["shape"], each["colour"], PLACES.index(each["place"])) for each in told]
+            if len({one.cell for one in objects}) == len(objects):
+                scene = Scene(tuple(objects))
+                if caption(scene, language) == text.strip():
+                    return scene, language
+    return None
+
+
+_ENGLISH = {chinese: english for english, chinese in CHINESE.items()}
+_CHOICES = {
+    "colour": [*COLOURS],
+    "shape": [*SHAPES],
+    "place": sorted(PLACES, key=len, reverse=True),
+}  # the longest first
+_PHRASES = {
+    "en": re.compile(
+        "{colour} {shape} {place}".format_map(
+            {what: f"(?P<{what}>{'|'.join(names)})" for what, names in _CHOICES.items()}
+        )
+    ),
+    "zh": re.compile(
+        "{place}的{colour}{shape}".format_map(
+            {what: f"(?P<{what}>{'|'.join(CHINESE[name] for name in names)})" for what, names in _CHOICES.items()}
+        )
+    ),
+}
 
 
 def _pieces(scene: Scene, language: str) -> Iterator[tuple[str, int, str]]:

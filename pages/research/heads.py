@@ -42,6 +42,7 @@ from visformer.trace.stacks import STACKS
 from visformer.web.panels import Click
 
 NO_EFFECT = N_("This model is an encoder: it predicts no next token, so its heads have no effect on one.")
+NO_SENTENCES = N_("Heads are measured on a list of sentences, and this model reads pictures.")
 FORMULA = r"""&\sym{out}{\Delta_h} = L(\sym{heads}{O_h} \to 0 \ \text{or} \ \mathbb{E}\, \sym{heads}{O_h}) - L \\[4pt]
 &\sym{out}{I_h} = \mathbb{E}\, |\partial L / \partial \sym{heads}{g_h}|"""
 FORMULAS = {"known": r"\sym{out}{\mathrm{induction}_h} = \mathbb{E}_t\, \sym{pattern}{\alpha^h}_{t,\, t - p + 1}"}
@@ -92,6 +93,10 @@ def draw() -> None:
     with words:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="heads_view"))
         controls.look_for(_(view.look_for))
+    if boxes.reads_pictures():
+        unavailable.say(NO_SENTENCES)
+        unavailable.elsewhere()
+        return
     with maths:
         source = SOURCES.get(view.view, N_("Michel et al. 2019, § 3, 4.1"))
         formula_box.formula(FORMULAS.get(view.view, FORMULA), source=source, code=CODE)

@@ -21,6 +21,12 @@ LOOK_FOR_ENCODER = {
     ),
     "edit": N_("Click cells to block them, or a label for its row or column. What does the model read instead?"),
 }
+LOOK_FOR_PICTURE = {
+    "batch": N_(
+        "The masks of a second picture, a purple cross, in a batch with yours: pictures are equally large, and its "
+        "caption is filled up with <pad>."
+    ),
+}
 FORMULA = r"""&\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right) \\[4pt]
 &\sym{mask}{M} \in \{0, 1\}"""
 FORMULAS = {
@@ -45,7 +51,7 @@ if trace is not None:
     with maths:
         shown = FORMULAS["hidden"] if setting.get(NOTATION.name) else FORMULA
         formula_box.formula(shown, section="3.1, 3.2.3", code=CODE, page="masks")
-    about = LOOK_FOR_ENCODER if is_encoder else {}
+    about = LOOK_FOR_PICTURE if "grid" in trace.meta else LOOK_FOR_ENCODER if is_encoder else {}
     controls.look_for(_(about.get(view.view, view.look_for)))
     part: Stack = "decoder" if "tgt" in trace.tokens else "encoder"
     first_mask = f"{part}.{next(iter(trace.layers(part)))}.self_attn.mask"

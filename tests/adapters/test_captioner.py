@@ -140,8 +140,8 @@ def test_a_text_as_source_is_refused_with_the_remedy():
             call("A cat.")
 
 
-def test_models_that_read_pictures_are_not_offered_on_pages():
-    assert "mini-caption" in BUNDLED and not {"mini-caption"} & {*OF_TEXT, *offered()}
+def test_models_that_read_pictures_are_offered_on_pages():
+    assert {"mini-caption"} == {*BUNDLED} - {*OF_TEXT} and {*BUNDLED} <= {*offered()}
 
 
 def test_the_bundled_captioner_names_colours_and_shapes_and_reads_them_off_their_objects():

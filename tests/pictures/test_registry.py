@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import visformer as vf
+from visformer.adapters.checkpoints import CAPTIONER
 from visformer.app.session import url_state
 from visformer.errors import LinkError, VisformerError
 from visformer.pictures.registry.options import Choice, OptionError, resolved
@@ -35,8 +36,14 @@ def source(model):
     return vf.figures.source_of(model, "I went", "我 去")
 
 
+@pytest.fixture(scope="module")
+def picture_source():
+    return vf.figures.source_of(vf.load(CAPTIONER), "a purple cross in the middle")
+
+
 @pytest.mark.parametrize("name", pictures())
-def test_the_defaults_of_options_are_valid_and_restored_from_a_link(source, name):
+def test_the_defaults_of_options_are_valid_and_restored_from_a_link(source, picture_source, name):
+    source = picture_source if name.startswith("picture-") else source
     setting = Setting(source, picture(name).needs)
     for option in picture(name).options:
         value = option.start(setting)

@@ -311,11 +311,10 @@ class _Layer:
             assert self.inputs.bias is not None
             diagonals = self.shared.diagonals(self.inputs.bias)
             bias = None if diagonals is not None else bias
-        bits = None
-        if any(mask.bits is not None for mask in masks):
+        bits = None if common.bits is None else common.bits[None]  # layers share it
+        if any(mask is not common for mask in masks):
             full = np.packbits(np.ones((self.n_queries, self.n_keys), dtype=bool), axis=-1)
-            each = masks if any(mask is not common for mask in masks) else [common]
-            bits = np.stack([full if mask.bits is None else mask.bits for mask in each])
+            bits = np.stack([full if mask.bits is None else mask.bits for mask in masks])
         return Rule(
             self.inputs.scale,
             self.inputs.softcap or 0.0,

@@ -29,7 +29,7 @@ class Bundled:
 
     Args:
         source: where its weights come from.
-        reads: whether it reads a text or a picture; pages and files offer those that read a text.
+        reads: whether it reads a text or a picture.
     """
 
     source: str = "bundled; trained on CC-BY 2.0 FR sentences from Tatoeba"
@@ -43,6 +43,12 @@ BUNDLED = {
     (CAPTIONER := "mini-caption"): Bundled("bundled; trained on scenes that a script draws", reads="image"),
 }
 """Folders in visformer/model/checkpoints: translator, decoder-only model, a second seed of it, captioner."""
+
+
+def reads_pictures(name: str) -> bool:
+    """Whether this is a bundled model that reads a picture."""
+    return name in BUNDLED and BUNDLED[name].reads == "image"
+
 
 OF_TEXT = tuple(name for name, model in BUNDLED.items() if model.reads == "text")
 """The bundled models that read a text."""

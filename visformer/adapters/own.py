@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from visformer import scenes
 from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, Labels, ModelInfo, TracedModel
 from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.families import NO_SOURCE
@@ -311,8 +312,9 @@ class Captioner(EncoderDecoder):
 
     The source's tokens are the picture's patches, "r1c1" the first of the first row. ``trace(image=..., text=...)``
     takes the picture and, to force it, its caption; None: the model's own, in ``to`` or English. Every other method
-    takes a picture in place of a source text. Its errors name what is wrong: ArgumentError: a text, or no array;
-    ShapeError: another size; VisformerError: numbers that are not whole, or not from 0 to 255.
+    takes a picture in place of a source text. A text that describes a scene as :func:`visformer.scenes.caption` does
+    stands for its picture, and for the language of the caption. Its errors name what is wrong: ArgumentError: another
+    text, or no array; ShapeError: another size; VisformerError: numbers that are not whole, or not from 0 to 255.
 
     "src.pixels" is always recorded, from which :attr:`visformer.Trace.image` is put together; ``trace.meta["grid"]``
     has the numbers of rows and columns of patches. An edit of "src.pixels" changes what patches show.
@@ -354,8 +356,14 @@ class Captioner(EncoderDecoder):
             return super()._given(text, of_target=True)
         wanted = (*(n * self.info.patch_size for n in self.info.grid or ()), 3)
         if isinstance(text, str):
+            if scenes.described(text):
+                return text
             raise ArgumentError(
-                N_("{name} reads a picture, not a text: pass image=, uint8 of shape {wanted}; {text!r} may be text=."),
+                N_(
+                    "{name} reads a picture, not a text: pass image=, uint8 of shape {wanted}; {text!r} may be text=. "
+                    "Only a text such as {example!r} stands for a picture."
+                ),
+                example=scenes.caption(scenes.EXAMPLES[1], "en"),
                 name=self.info.name,
                 wanted=wanted,
                 text=text,
@@ -398,10 +406,18 @@ class Captioner(EncoderDecoder):
 
     def _sources(self, batch: Sequence[Encoded]) -> Tensor:
         weight = self.module.output.weight
-        return pixels_of([each.request.source for each in batch]).to(weight.device, weight.dtype)
+        pictures = [self._picture(each.request.source) for each in batch]
+        return pixels_of(pictures).to(weight.device, weight.dtype)
+
+    @staticmethod
+    def _picture(given: Any) -> Any:
+        """Return the picture itself, where a text may stand for it."""
+        told = scenes.described(given) if isinstance(given, str) else None
+        return given if told is None else scenes.render(told[0])
 
     def _language(self, request: TextRequest) -> str:
-        return request.to or (detect_language(request.target) if isinstance(request.target, str) else "en")
+        texts = (text for text in (request.target, request.source) if isinstance(text, str))
+        return request.to or next(map(detect_language, texts), "en")
 
     def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
         tensors, weights = super()._selected(record)

@@ -197,6 +197,11 @@ TOPICS = (
                 choices={"text": _SAME_WORD, "embedding_view": "sums"},
             ),
             LivePage(page="embedding", label=N_("From letters to tokens"), choices={"text": _SAME_WORD}),
+            LivePage(
+                page="picture",
+                label=N_("The same with patches of a picture in place of words"),
+                choices={"picture_view": "patches"},
+            ),
         ),
         classes=(
             ClassNames(
@@ -211,6 +216,29 @@ TOPICS = (
             ),
         ),
         tables=(
+            Comparison(
+                title=N_("Words beside patches of a picture"),
+                columns=(N_("question"), N_("a sentence"), N_("a picture (Dosovitskiy et al. 2021, section 3.1)")),
+                rows=(
+                    (
+                        N_("how it becomes tokens"),
+                        N_("a tokenizer cuts the text"),
+                        N_("32 × 32 pixels, cut into 8 × 8 = 64 patches of 4 × 4"),
+                    ),
+                    (N_("what a token is at first"), N_("a number"), N_("4 · 4 · 3 = 48 numbers: red, green, blue")),
+                    (
+                        N_("how it becomes a vector"),
+                        N_("a row is looked up"),
+                        N_("times a matrix of 48 × 96: d_model is 96"),
+                    ),
+                    (
+                        N_("how it gets its place"),
+                        N_("a positional encoding is added"),
+                        N_("a learned one is added, one row for each patch: 64 × 96"),
+                    ),
+                    (N_("what follows"), N_("encoder and decoder"), N_("the same; nothing in them knows of pictures")),
+                ),
+            ),
             Comparison(
                 title=N_("Word embedding beside positional encoding"),
                 columns=(N_("question"), N_("word embedding"), N_("positional encoding")),

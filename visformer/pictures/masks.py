@@ -28,6 +28,8 @@ from visformer.trace import Trace
 PAD = "<pad>"
 SHORT = "Thanks."
 """The second sentence of the batch, shorter than most, so that there is padding."""
+SMALL = "a purple cross in the middle"
+"""The second picture of the batch, of a model that reads pictures: its caption is short."""
 
 _READS, _READ = N_("reads (query)"), N_("is read (key)")
 
@@ -190,6 +192,10 @@ def _written(setting: Setting) -> tuple[str, tuple[str, ...]]:
     return side, trace.tokens[side]
 
 
+def _second(setting: Setting) -> Trace:
+    return setting.source.read(SMALL if "grid" in setting.trace.meta else SHORT)
+
+
 def _shown(setting: Setting) -> int:
     return min(int(setting["tokens"]), len(_written(setting)[1]))
 
@@ -217,7 +223,7 @@ BATCH = Picture(
     name="mask-batch", view="batch", title=N_("In a batch"), in_handouts=False,
     look_for=N_("The masks of “Thanks.” in a batch with your sentence: it is filled up to the same length with <pad>."),
     needs=("*.pattern",), options=(NOTATION,),
-    draw=lambda setting: batch([setting.trace, setting.source.read(SHORT)], hidden_is_one=bool(setting["hidden"])),
+    draw=lambda setting: batch([setting.trace, _second(setting)], hidden_is_one=bool(setting["hidden"])),
 )
 SCORES = Picture(
     name="mask", view="scores", title=N_("On the scores"),

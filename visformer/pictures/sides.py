@@ -1,12 +1,13 @@
 """Two sides as panels: a head in two passes, heads matched between two models, guesses beside what a model does."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer import scenes
 from visformer.adapters.checkpoints import GPT, GPT_2
 from visformer.analysis.comparing import Partners, head_similarity, match_heads, partners_of
 from visformer.errors import N_, BudgetError, TraceError
@@ -57,9 +58,16 @@ class Sides:
 
 
 def one_word_changed(text: str) -> str:
-    """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question."""
+    """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question.
+
+    In the description of a scene, the first object gets the next colour.
+    """
     if text in ONE_WORD:
         return ONE_WORD[text]
+    if told := scenes.described(text):
+        (first, *others), colours = told[0].objects, [*scenes.COLOURS]
+        other = replace(first, colour=colours[(colours.index(first.colour) + 1) % len(colours)])
+        return scenes.caption(scenes.Scene((other, *others)), told[1])
     bare = text.rstrip(" .。!！?？")
     asks = text.rstrip().endswith(("?", "？"))
     is_wide = any(ord(character) > 0x2E80 for character in bare)

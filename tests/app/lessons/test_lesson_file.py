@@ -266,6 +266,7 @@ def test_lessons_in_the_operators_folder_are_offered(tmp_path):
     (tmp_path / "my-own.yaml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "Not A Name.yaml").write_text(GOOD, encoding="utf-8")
     assert [*lesson_file.offered({"VISFORMER_LESSONS": str(tmp_path)})] == [
+        url_state.OBJECTS,
         url_state.SHORT,
         url_state.FAULTS,
         url_state.SHIPPED,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visformer.adapters.checkpoints import OF_TEXT, find, folder_of, model_of, moment_name
+from visformer.adapters.checkpoints import BUNDLED, CAPTIONER, find, folder_of, model_of, moment_name
 from visformer.adapters.names import made_here
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
@@ -23,7 +23,7 @@ SECOND_BOX = {"encoder": N_("Second sentence"), "decoder": N_("What follows"), "
 
 def offered() -> tuple[str, ...]:
     """Return MODEL, the other bundled ones unless the operator set MODEL, and then the operator's list."""
-    bundled = OF_TEXT if MODEL in OF_TEXT else ()
+    bundled = tuple(BUNDLED) if MODEL in BUNDLED else ()
     return tuple(dict.fromkeys([MODEL, *bundled, *settings.MODELS()]))
 
 
@@ -100,12 +100,14 @@ _HUB_ID = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?", re.ASCII)
 
 
 def require_allowed(name: str) -> None:
-    """Require a model that the operator offers, before anything is looked up. Visitors may not type paths.
+    """Require a model that the operator offers, or that a page has as its own, before anything is looked up.
+
+    Visitors may not type paths.
 
     Raises:
         VisformerError: it is not offered.
     """
-    if name in offered():
+    if name in (*offered(), CAPTIONER):
         return
     if not settings.ANY_MODEL():
         raise VisformerError(

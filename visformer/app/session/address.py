@@ -42,11 +42,13 @@ def current(run: Run | None = None) -> State:
 
 def common() -> State:
     """Return the state that links to every page carry."""
-    text = boxes.source() if boxes.source().strip() and boxes.source() != EXAMPLES[0] else ""
+    text = boxes.typed() if boxes.typed().strip() and boxes.typed() != EXAMPLES[0] else ""
     language = boxes.language() if boxes.LANGUAGE_IS_CHOSEN.get() else ""
-    model = boxes.model() if boxes.model() != offered()[0] else None
+    model = boxes.MODEL_BOX.get()
+    if model == offered()[0]:
+        model = None
     state = State(
-        lang=language, model=model or "", text=text, target=boxes.target() or "", selection=selection.chosen()
+        lang=language, model=model or "", text=text, target=boxes.typed_target(), selection=selection.chosen()
     )
     lesson, step, is_open = LESSON.get()
     return replace(state, lesson=lesson, step=str(step)) if is_open and lesson != url_state.OWN else state
@@ -130,7 +132,7 @@ def begin() -> None:
 
 def _take_over(values: Mapping[str, str]) -> None:
     """Apply the visitor's last inputs on a page that another server had drawn."""
-    if values.get(boxes.SOURCE, boxes.source()) != boxes.source():
+    if values.get(boxes.SOURCE, boxes.typed()) != boxes.typed():
         boxes.SOURCE_BOX.set(values[boxes.SOURCE])
         boxes.forget_target()
     elif boxes.TARGET in values:
@@ -196,7 +198,8 @@ def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object]
 
 def settle(run: Run) -> None:
     """End a page: report a link's choices that nothing on the page has taken."""
-    if run.trace is not None and run.request is not None and "*.pattern" in run.request.record:
+    shown = run.request.record if run.trace is not None and run.request is not None else ()
+    if "*.pattern" in shown and not boxes.OWN_MODEL.get():
         selection.start(run.trace)  # reports an invalid selection, also on pages without the explorer
     unknown = {name: text for name, text in _PENDING.pop().items() if text is not None}
     ignore(unknown, dict.fromkeys(unknown, LinkError(N_("this page has no option with this name."))))

@@ -1,6 +1,8 @@
 """The inputs around every page: language, sentence, target and model. Their keys are their names in links."""
 
 from visformer import i18n
+from visformer.adapters import checkpoints
+from visformer.app.serving.models import MODEL as MODEL_BY_DEFAULT
 from visformer.app.session import url_state
 from visformer.app.session.slots import Slot, hold
 from visformer.model.untrained import Untrained, is_untrained_name
@@ -18,6 +20,8 @@ LANGUAGE_IS_CHOSEN = Slot("language_is_chosen", False)
 _LANGUAGE_DRAWN: Slot[str | None] = Slot("language_drawn", None)
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
+OWN_MODEL = Slot("own_model", "")
+"""The model of a page that has its own."""
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
 TARGET_BOX: Slot[str | None] = Slot(TARGET, "")
 EXAMPLE_BOX: Slot[str | None] = Slot(EXAMPLE, None)
@@ -49,9 +53,23 @@ def drawn() -> None:
     _LANGUAGE_DRAWN.set(language())
 
 
-def source() -> str:
+def typed() -> str:
     """Return the sentence as typed."""
     return SOURCE_BOX.get() or ""
+
+
+def source() -> str:
+    """Return what the model reads: the sentence as typed or, for one that reads pictures, a description of a scene."""
+    if not reads_pictures():
+        return typed()
+    from visformer.scenes import EXAMPLES, LANGUAGES, caption, described
+
+    return typed() if described(typed()) else caption(EXAMPLES[0], language() if language() in LANGUAGES else "en")
+
+
+def reads_pictures() -> bool:
+    """Whether the page shows a model that reads a picture, not a sentence."""
+    return checkpoints.reads_pictures(model() or MODEL_BY_DEFAULT)
 
 
 def cut_texts() -> None:
@@ -62,20 +80,25 @@ def cut_texts() -> None:
             box.set(text[: 100 * limits.MAX_CHARACTERS])
 
 
-def target() -> str | None:
-    """Return the target as typed; None: the model translates by itself."""
+def typed_target() -> str:
+    """Return the target as typed, or nothing."""
     typed = TARGET_BOX.get() or ""
-    return typed if typed.strip() else None
+    return typed if typed.strip() else ""
+
+
+def target() -> str | None:
+    """Return the target as typed; None: the model translates by itself, as on a page with a model of its own."""
+    return None if OWN_MODEL.get() else typed_target() or None
 
 
 def model() -> str | None:
-    """Return the model that the visitor chose; None: no choice yet."""
-    return MODEL_BOX.get()
+    """Return the model that the page shows: its own, or the one that the visitor chose; None: no choice yet."""
+    return OWN_MODEL.get() or MODEL_BOX.get()
 
 
 def untrained() -> str:
     """Return the name of the untrained Transformer to offer: the one chosen last."""
-    chosen = model()
+    chosen = MODEL_BOX.get()
     if chosen is not None and is_untrained_name(chosen):
         _UNTRAINED.set(chosen)
     return _UNTRAINED.get()

@@ -82,6 +82,7 @@ def enter(page: str) -> None:
     if _PAGE.get() != page:
         IS_NEW.set(_PAGE.get() is not None)
         _PAGE.set(page)
+        boxes.OWN_MODEL.set(pages()[page].model)
         selection.START.set(selection.chosen())
 
 

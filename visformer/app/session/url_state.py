@@ -32,7 +32,9 @@ VERSION_NAME, VERSION = "v", 2
 ZOOM = "zoom"  # the place in the whole model
 EXPLORER = "attention"  # the page of the explorer
 FIRST = "map"  # may be typed for the first page, whose address is "/"
-SHIPPED, SHORT, FAULTS = "from-text-to-translation", "attention-in-three-minutes", "find-what-is-broken"  # the lessons
+# The lessons:
+SHIPPED, SHORT, FAULTS = "from-text-to-translation", "attention-in-three-minutes", "find-what-is-broken"
+OBJECTS = "a-word-finds-its-object"
 OWN = "own"  # stands for a visitor's own lesson that is too long for a link
 _PLACELESS = {"view"}  # of the selection: a link with no more means the head that comes first
 _MARK = "visformer_state"

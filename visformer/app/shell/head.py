@@ -17,7 +17,7 @@ from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import timeline
-from visformer.app.widgets import controls, downloads, unavailable
+from visformer.app.widgets import controls, downloads, scene, unavailable
 from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
 from visformer.pictures.examples import OFFERED, TESTED
@@ -91,7 +91,10 @@ def _draw_boxes(run: Run) -> None:
     """Draw the boxes alone."""
     with st.container(key="lesson_boxes"):
         left, middle, right = st.columns([7, 6, 12], vertical_alignment="center")
-    _sentence_boxes(run, left, middle, label_visibility="visible")
+    if boxes.OWN_MODEL.get():
+        hold_sentence()
+    else:
+        _sentence_boxes(run, left, middle, label_visibility="visible")
     with right.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _sharing_and_language(run, _outcome(run))
     if run.problem is not None:
@@ -100,17 +103,21 @@ def _draw_boxes(run: Run) -> None:
 
 def _draw_all(run: Run) -> None:
     _ = boxes.gettext()
-    with st.container(key="boxes"):
-        left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
-    _sentence_boxes(run, left, middle, label_visibility="visible")
-    right.selectbox(
-        _("Examples"),
-        OFFERED,
-        index=None,
-        key=boxes.EXAMPLE,
-        placeholder=_("Choose a sentence"),
-        on_change=boxes.take_example,
-    )
+    if boxes.OWN_MODEL.get():
+        hold_sentence()  # the page has the picture itself
+    else:
+        with st.container(key="boxes"):
+            left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
+        _sentence_boxes(run, left, middle, label_visibility="visible")
+    if not boxes.reads_pictures():
+        right.selectbox(
+            _("Examples"),
+            OFFERED,
+            index=None,
+            key=boxes.EXAMPLE,
+            placeholder=_("Choose a sentence"),
+            on_change=boxes.take_example,
+        )
     with st.container(horizontal=True, vertical_alignment="center", key="below_boxes"):
         with st.container(gap="xxsmall", key="outcome"):
             if run.trace is not None:
@@ -134,7 +141,12 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
     # The browser draws a box before it has taken its value from the session.
     asked = _("Type a sentence")
-    left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
+    if boxes.reads_pictures():
+        scene.draw(left)
+        _IS_HELD.set(True)
+        hold(boxes.SOURCE)
+    else:
+        left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
@@ -178,6 +190,8 @@ def _outcome(run: Run) -> str:
     if not trace.tokens.get("tgt"):
         return ""  # an encoder generates no text
     sentence = _("Translation: {text}") if trace.meta.get("to") else _("Model output: {text}")
+    if "grid" in trace.meta:
+        sentence = _("Caption: {text}")
     if trace.meta.get("forced"):
         sentence = _("Target as typed: {text}")
         if boxes.target() is None:  # borrowed

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from visformer.adapters.checkpoints import GPT, GPT_2, OF_TEXT, TRANSLATOR, model_of, steps
+from visformer.adapters.checkpoints import CAPTIONER, GPT, GPT_2, TRANSLATOR, model_of, steps
 from visformer.adapters.learning.recipe import Recipe, is_trained_name
 from visformer.adapters.names import is_broken_name
 from visformer.app.lessons import lesson_menu
@@ -20,7 +20,7 @@ from visformer.app.serving.model_downloads import Download, Phase, download_of, 
 from visformer.app.serving.models import label, offered, require_allowed
 from visformer.app.serving.trainings import RUNS
 from visformer.app.session import address, boxes
-from visformer.app.session.boxes import MODEL_BOX, gettext, model
+from visformer.app.session.boxes import MODEL_BOX, gettext
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.slots import Slot
@@ -35,7 +35,12 @@ from visformer.pictures.registry.picture import pages as registered
 from visformer.system import settings
 from visformer.system.limits import UNTRAINED, size
 
-_KINDS = {TRANSLATOR: N_("Translator {name}"), GPT: N_("Decoder {name}"), GPT_2: N_("Decoder {name}")}
+_KINDS = {
+    TRANSLATOR: N_("Translator {name}"),
+    GPT: N_("Decoder {name}"),
+    GPT_2: N_("Decoder {name}"),
+    CAPTIONER: N_("Captioner {name}"),
+}
 _ABOUT = {
     TRANSLATOR: N_(
         "Our own Transformer translates between English and Chinese. It is small and makes mistakes; its attention is "
@@ -48,6 +53,10 @@ _ABOUT = {
     GPT_2: N_(
         "The same model as mini-gpt, trained on the same data from another random start: what both do is no accident "
         "of one training."
+    ),
+    CAPTIONER: N_(
+        "Our own Transformer describes a picture of one to three shapes in English or Chinese. Its encoder reads the "
+        "picture's patches as the translator's reads words."
     ),
 }
 """What the chooser says about the bundled models."""
@@ -82,18 +91,19 @@ def _model_chooser() -> None:
     """Draw the choice between the bundled translator, an untrained Transformer and the operator's models."""
     _ = boxes.gettext()
     first, *others = offered()
-    if boxes.model() is None:
+    if MODEL_BOX.get() is None:
         boxes.MODEL_BOX.set(first)
-    chosen = str(boxes.model())
+    chosen = str(MODEL_BOX.get())
     boxes.keep_choice(boxes.MODEL)
-    has_own = not registered()[current_page()].has_sentence  # numbers of its own
+    shown = registered()[current_page()]
+    has_own = bool(shown.model) or not shown.has_sentence  # numbers of its own
     st.selectbox(
         _("Other pages' model") if has_own else _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, *RUNS.models(following.owner()), chosen])),
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
         accept_new_options=settings.ANY_MODEL(),
-        help=_("Every page looks inside this model, but Course notes, Atlas and Learning: they have their own."),
+        help=_("Every page looks inside this model, but Picture and words, Course notes, Atlas and Learning."),
     )
     with st.container(gap=None):  # feeds take up no room
         component.locator_view()
@@ -108,7 +118,7 @@ def _model_chooser() -> None:
             st.caption(said.format(step=plain(recipe.step), seed=plain(recipe.seed), task=_(recipe.about.title)))
     elif is_broken_name(chosen):
         st.caption(_("One thing in this model is wrong. The pictures show what: find it."))
-    elif model_of(chosen)[0] in OF_TEXT:
+    elif model_of(chosen)[0] in _ABOUT:
         st.caption(_(_ABOUT[model_of(chosen)[0]]))
     elif chosen != first:
         with suppress(VisformerError):  # the page shows the error
@@ -130,7 +140,7 @@ def _shown_name(_: Gettext, name: str) -> str:
     if moment is not None:  # of the translator, say: its name is too long beside the step
         step = dict(enumerate(steps(model))).get(moment, moment)
         return _("{model} · step {step}").format(model=label(model), step=f"{step:,}")
-    return _(_KINDS[name]).format(name=name) if name in OF_TEXT else label(name)
+    return _(_KINDS[name]).format(name=name) if name in _KINDS else label(name)
 
 
 _VISITOR = Slot("visitor", "")
@@ -188,7 +198,7 @@ def _untrained_sliders() -> None:
     """Draw the sliders and their summary. An invalid name, or too large a model, is left to the page to refuse."""
     _ = gettext()
     try:
-        shown = Untrained.named(model() or "")
+        shown = Untrained.named(MODEL_BOX.get() or "")
         check_untrained(shown)
     except ConfigError:
         shown = Untrained()

@@ -161,6 +161,7 @@ class Page:
         about: what it shows, in a line.
         views: its pictures, and the views that only the page can draw.
         has_sentence: whether it shows the sentence; otherwise it has numbers of its own.
+        model: the model that it shows, whichever the visitor has chosen; "": the visitor's.
         where: the part of the model that it shows, marked in the side bar; None: none of it.
     """
 
@@ -172,6 +173,7 @@ class Page:
     views: tuple[View, ...] = ()
     script: str = ""
     has_sentence: bool = True
+    model: str = ""
     where: Where | None = None
 
     @property

@@ -17,6 +17,8 @@ import { pointOn } from "../shared/surface.js"
 const CELL = 46 // cell size of a small matrix: room for its number
 const LONG_CELL = 58 // the same for four decimals
 const TALLEST_CELL = 24 // maximum cell height of a wide matrix
+const PICTURE_CELL = 52 // largest cell of a picture
+const PICTURE_LEAST = 36 // and the smallest, if there is room in width
 const LOW_CELL = 30 // maximum cell height of a single row
 const FEW = 16 // up to this many columns, numbers are drawn in the cells
 const SOME = 72
@@ -35,6 +37,7 @@ const LINE = 38 // height of the readout, with its margin
 const EDGES = 60 // space above and below what is played
 const TOLD = 170 // height for the arithmetic of a cell below it
 const BELOW_STRIP = 16 // space between such panels and the pictures that follow them
+const CHANGES = new Set(["changes", "places"]) // clicks that lock nothing
 const STRIP = 0.5 // with a smaller share of the window, other pictures follow below the panels
 
 /**
@@ -181,7 +184,8 @@ class PanelsView {
     const { focus: before } = this
     if (samePlace(before, focus)) return
     this.focus = focus
-    for (const place of new Set([before?.panel, focus?.panel])) if (place !== undefined) this.paintPanel(place)
+    const following = this.visible.filter(({ follows }) => follows).map(({ place }) => place)
+    for (const place of new Set([before?.panel, focus?.panel, ...following])) if (place !== undefined) this.paintPanel(place)
     this.read()
   }
 
@@ -190,9 +194,10 @@ class PanelsView {
     const cell = layout.at(x, y)
     const { click } = this.panels[i]
     if (click === "explores") return this.report(i, cell)
-    if (click !== "changes") this.lock(cell && { panel: i, ...cell })
-    if (click !== "locks" && click !== "changes" && this.locked) this.report(i, cell)
-    if (click === "changes") this.report(i, cell ?? layout.labelAt(x, y))
+    const changes = CHANGES.has(click)
+    if (!changes) this.lock(cell && { panel: i, ...cell })
+    if (click !== "locks" && !changes && this.locked) this.report(i, cell)
+    if (changes) this.report(i, cell ?? layout.labelAt(x, y))
   }
 
   report(i, place) {
@@ -230,7 +235,7 @@ class PanelsView {
       const [down, right] = MOVES[event.key]
       const from = this.focus?.panel === i ? this.focus : { row: -down, column: -right }
       const { nRows, nColumns } = this.panels[i]
-      this.locked = this.panels[i].click !== "changes"
+      this.locked = !CHANGES.has(this.panels[i].click)
       this.show({ panel: i, row: clamp(from.row + down, nRows), column: clamp(from.column + right, nColumns) })
     } else return
     event.preventDefault()
@@ -250,12 +255,13 @@ class PanelsView {
       place.textContent = text[this.panels[0].click]
       return
     }
-    const number = panel.values[focus.row * panel.nColumns + focus.column]
+    const number = this.valuesOf(panel)[focus.row * panel.nColumns + focus.column]
     Object.assign(root.dataset, { panel: panel.name, row: panel.first + focus.row, column: focus.column, value: number })
-    value.textContent = spellNumber(number)
+    value.textContent = panel.click === "places" ? "" : spellNumber(number)
     const names = { row: nameOf(panel.rows, focus.row), column: nameOf(panel.columns, focus.column) }
     const locked = this.locked ? text.locked : ""
-    place.textContent = [panel.title, fill(text.cell, names), locked].filter(Boolean).join(" · ")
+    if (panel.click === "places") place.textContent = text.places
+    else place.textContent = [panel.title, fill(text.cell, names), locked].filter(Boolean).join(" · ")
   }
 
   // Drawing
@@ -375,22 +381,22 @@ class PanelsView {
     const { nRows, nColumns } = panel
     const wide = width - (operator ? OPERATOR : 0)
     const grown = STAGE.on ? GROWN : 1
-    const few = grown * (panel.digits > 2 ? LONG_CELL : CELL)
+    const few = grown * (panel.picture ? PICTURE_CELL : panel.digits > 2 ? LONG_CELL : CELL)
     const free = nColumns > FEW && panel.columns.numeric // many dimensions: any aspect ratio
     const some = panel.columns.numeric ? SMALL_CELL : WORDED_CELL
     const own = nColumns <= FEW ? few : nColumns <= SOME ? grown * some : wide
     const thinned = STAGE.on && nRows > FEW && !panel.rows.labels[0].place // consecutive rows do not need every label
     const tall = free || panel.rows.numeric ? TALLEST / (this.scene ? 4 : 2) : TALLEST // weights are low where they are played
-    const least = Math.min(thinned ? LABELLED / 2 : LABELLED, tall / nRows)
-    const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : CELL), TALLEST / nRows)
+    const least = panel.picture && nRows > 3 ? PICTURE_LEAST : Math.min(thinned ? LABELLED / 2 : LABELLED, tall / nRows)
+    const most = Math.min(grown * (free ? TALLEST_CELL : nRows === 1 ? LOW_CELL : panel.picture ? PICTURE_CELL : CELL), TALLEST / nRows)
     const layout = matrixLayout(
       this.boxes[panel.place].canvas,
       like ? { ...panel.rows, written: false } : panel.rows,
       panel.columns,
       {
         ...{ font: this.theme.font, width: wide, tallest: Infinity, indent, line: LABELLED },
-        aspect: free ? Infinity : STAGE.on ? 3 : 1.8, // a stage is wider than high
-        slender: free ? Infinity : 1.1,
+        aspect: panel.picture ? 1 : free ? Infinity : STAGE.on ? 3 : 1.8, // a stage is wider than high
+        slender: panel.picture ? 1 : free ? Infinity : 1.1,
         largest: like ? Math.min(own, like.cellWidth) : own,
         highest: like ? like.cellHeight : Math.max(least, Math.min(most, highest)),
       },
@@ -424,11 +430,21 @@ class PanelsView {
     return (panel.wordsWidth ??= Math.max(wide(panel.title), wide(panel.note)))
   }
 
+  /** The numbers that a panel shows: others while the pointer is on a panel that it follows. */
+  valuesOf(panel) {
+    const followed = this.focus && this.panels[this.focus.panel]
+    if (!panel.whole || followed?.name !== panel.follows) return panel.values
+    const at = (followed.first + this.focus.row) * followed.nColumns + this.focus.column
+    return panel.whole.subarray(at * panel.values.length, (at + 1) * panel.values.length)
+  }
+
   paintPanel(i) {
     const [panel, layout] = [this.panels[i], this.layouts[i]]
     const cell = this.focus?.panel === i ? this.focus : null
     const { canvas } = this.boxes[i]
-    const matrix = { ...panel, rows: panel.nRows, columns: panel.nColumns, ramp: this.ramps[panel.scale] }
+    const numbers = this.valuesOf(panel)
+    const steps = numbers === panel.values ? panel.steps : panel.stepsOf(numbers)
+    const matrix = { ...panel, numbers, steps, rows: panel.nRows, columns: panel.nColumns, ramp: this.ramps[panel.scale] }
     matrix.dense = layout.numbered && panel.nColumns <= FEW
     paintMatrix(canvas, matrix, layout, this.theme, { cell, locked: this.locked })
     const { left, top, cellWidth, cellHeight } = layout
@@ -442,13 +458,18 @@ function readPanel(panel, numbers) {
   const values = new Float32Array(numbers, panel.values, nRows * nColumns)
   const step = stepper({ ...panel, kind: panel.scale })
   const hasGaps = values.some(Number.isNaN)
+  const stepsOf = (values) => Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value)))
+  const [at, rows, columns] = panel.picture ?? []
   return {
     ...panel,
     rows: sideOf(panel.rows),
     columns: sideOf(panel.columns),
     values,
     numbers: values,
-    steps: Uint8Array.from(values, (value) => (Number.isNaN(value) ? step(panel.middle) : step(value))),
+    steps: stepsOf(values),
+    stepsOf,
+    picture: panel.picture && { pixels: new Uint8Array(numbers, at, 3 * rows * columns), rows, columns },
+    whole: panel.whole === null ? null : new Float32Array(numbers, panel.whole),
     outlined: panel.outlined === null ? null : new Uint8Array(numbers, panel.outlined, nRows * nColumns),
     spell: (number) => spellCell(number, panel.decimals, panel.scale, hasGaps),
     nRows,

@@ -13,6 +13,9 @@ const SIZES = { ordinary: [13, 10], small: [12, 9] } // pixels of a token, in wh
 const SMALL_SLANTED = SMALL / Math.cos(SLANT)
 const HALF = 5 // half of the height of a slanted label, across
 const TITLE_ROOM = 92 // minimum width for the title of the rows, in narrow matrices too
+const VEIL = "18,24,38" // over a picture, where nothing is read, in any theme
+const DENSE = 0.88
+const EDGE = "rgba(128,128,128,0.4)" // of patches, on white as on the veil
 const SINGULAR = { rows: "row", columns: "column" }
 const measured = new WeakMap() // labels to their last measurements
 let sheet = null // offscreen canvas for the cells
@@ -126,8 +129,9 @@ function stride(cell, numeric, room) {
 
 /**
  * @param {{steps: Uint8Array, rows: number, columns: number, ramp: object, numbers: ?Float32Array,
- *   spell: (number: number) => string, outlined: ?Uint8Array, dense?: boolean}} matrix steps may be coarser than the
- *   labels; dense: draw the numbers even if the cells are small
+ *   spell: (number: number) => string, outlined: ?Uint8Array, dense?: boolean,
+ *   picture?: {pixels: Uint8Array, rows: number, columns: number}}} matrix steps may be coarser than the labels; dense:
+ *   draw the numbers even if the cells are small; picture: RGB, drawn in place of colours and numbers
  * @param {{cell: ?{row: number, column: number}, locked: boolean}} focus
  */
 export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
@@ -136,17 +140,38 @@ export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
   const { steps, rows, columns, ramp } = matrix
   context.imageSmoothingEnabled = rows > matrixHeight || columns > matrixWidth
   sheet ??= document.createElement("canvas")
-  context.drawImage(image(steps, rows, columns, ramp, sheet), left, top, matrixWidth, matrixHeight)
-  if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, theme)
-  if (matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, theme)
+  if (matrix.picture) paintPicture(context, matrix, layout)
+  else context.drawImage(image(steps, rows, columns, ramp, sheet), left, top, matrixWidth, matrixHeight)
+  if (Math.min(cellWidth, cellHeight) >= 9) paintGrid(context, layout, matrix.picture ? EDGE : theme.background)
+  if (!matrix.picture && matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, theme)
   if (matrix.outlined) paintOutlines(context, matrix, layout, theme)
   paintTitles(context, layout, theme)
   paintLabels(context, layout, theme, cell)
   if (cell) paintCellFrame(context, layout, theme, cell, locked)
 }
 
-function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, theme) {
-  context.strokeStyle = theme.background
+/** Draw a picture, sharp, and over each cell a veil: none where its step is the largest. */
+function paintPicture(context, { picture, steps, columns }, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }) {
+  sheet.width = picture.columns
+  sheet.height = picture.rows
+  const data = sheet.getContext("2d").createImageData(picture.columns, picture.rows)
+  for (let i = 0; i < picture.rows * picture.columns; i++) {
+    data.data.set(picture.pixels.subarray(3 * i, 3 * i + 3), 4 * i)
+    data.data[4 * i + 3] = 255
+  }
+  sheet.getContext("2d").putImageData(data, 0, 0)
+  context.imageSmoothingEnabled = false
+  context.drawImage(sheet, left, top, matrixWidth, matrixHeight)
+  steps.forEach((step, i) => {
+    context.fillStyle = `rgba(${VEIL},${DENSE * (1 - Math.sqrt(step / 255))})`
+    context.fillRect(left + (i % columns) * cellWidth, top + Math.floor(i / columns) * cellHeight, cellWidth, cellHeight)
+  })
+  context.strokeStyle = EDGE
+  context.strokeRect(left, top, matrixWidth, matrixHeight)
+}
+
+function paintGrid(context, { left, top, cellWidth, cellHeight, matrixWidth, matrixHeight }, colour) {
+  context.strokeStyle = colour
   context.lineWidth = 1
   context.beginPath()
   for (let x = left + cellWidth; x < left + matrixWidth - 1; x += cellWidth) {

@@ -1,0 +1,128 @@
+"""A picture and its caption: the numbers of its pictures, and what the page opens with."""
+
+import numpy as np
+import pytest
+
+import visformer as vf
+from visformer import scenes
+from visformer.edits import Block
+from visformer.panel import one_by_one
+from visformer.pictures import picture
+from visformer.pictures.registry.picture import picture as named
+
+SCENE = scenes.EXAMPLES[0]
+MIDDLE = 4
+
+
+@pytest.fixture(scope="module")
+def model():
+    return vf.load("mini-caption")
+
+
+@pytest.fixture(scope="module", params=scenes.LANGUAGES)
+def trace(model, request):
+    return model.trace(scenes.caption(SCENE, request.param), record=("*.pattern", "src.*"))
+
+
+def test_objects_are_found_in_the_picture_where_the_scene_has_them(trace):
+    found = picture.objects(trace)
+    assert [*found] == [one.cell for one in SCENE.objects]
+    np.testing.assert_array_equal(np.stack([*found.values()]), scenes.patches_of(SCENE, 4))
+    assert [picture.short_name(trace, at) for at in found] == [("red", "↖"), ("blue", "•"), ("green", "↘")]
+
+
+def test_a_word_reads_what_the_row_that_predicts_it_reads(trace):
+    every = np.concatenate([trace[f"decoder.{layer}.cross_attn.pattern"].value for layer in (0, 1)])
+    words = len(trace.tokens["next"]) - 1  # without </s>
+    np.testing.assert_allclose(picture.word_weights(trace), every.mean(axis=0)[:words], rtol=1e-5)
+    np.testing.assert_array_equal(picture.word_weights(trace, (1, 3)), every[7][:words])
+    shown, table = picture.reading(trace, 1)
+    np.testing.assert_allclose(shown.values.ravel(), every.mean(axis=0)[1], rtol=1e-5)
+    np.testing.assert_allclose(table.values[:, :-1].sum(axis=1), 1, rtol=1e-5)  # objects, and elsewhere
+    at_second_word = table.values.shape[1]
+    np.testing.assert_allclose(shown.whole[at_second_word].ravel(), shown.values.ravel())
+    np.testing.assert_allclose(table.whole[8][:, -1], every.mean(axis=0)[:words, 8], rtol=1e-5)
+
+
+def test_the_first_word_is_the_one_that_gives_most_to_one_object(trace):
+    weights, found = picture.word_weights(trace), picture.objects(trace)
+    sums = np.stack([weights[:, patches].sum(axis=1) for patches in found.values()])  # (object, word)
+    word = picture.telling_word(trace)
+    assert sums[:, word].max() == sums.max() > 0.85
+    assert trace.tokens["next"][word] in ("red", "绿色")
+    assert any(patches[picture.telling_patch(trace)] for patches in found.values())
+
+
+def test_the_first_head_between_patches_stays_in_an_object_more_than_any_other(trace):
+    def share(layer, head):
+        pattern = trace[f"encoder.{layer}.self_attn.pattern"].value[head].copy()
+        np.fill_diagonal(pattern, 0)
+        found = picture.objects(trace).values()
+        return np.mean([pattern[np.ix_(patches, patches)].sum(axis=1).mean() for patches in found])
+
+    heads = [(layer, head) for layer in (0, 1) for head in range(4)]
+    assert picture.telling_head(trace) == max(heads, key=lambda place: share(*place)) == (1, 2)
+    assert max(share(0, head) for head in range(4)) < share(1, 2) / 2, "the lesson: layer 1 spreads its weight more"
+
+
+def test_a_vector_is_the_embedding_and_the_position_of_a_patch(trace, model):
+    panels = {panel.name: panel for panel in one_by_one(picture.vectors(trace, 9))}
+    weight, bias = (model.module.src_embedding.patch.weight, model.module.src_embedding.patch.bias)
+    pixels = panels["pixels"].values.ravel()
+    assert pixels.shape == (48,)
+    own = pixels @ weight.detach().numpy().T + bias.detach().numpy()
+    np.testing.assert_allclose(panels["embed"].values[0], own, atol=1e-5)
+    total = panels["embed"].values + panels["position"].values
+    np.testing.assert_allclose(panels["input"].values, total, atol=1e-5)
+    assert panels["near"].values[1, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("language", "everywhere", "lost", "new"),
+    [
+        ("en", False, ["blue", "square"], ["red", "circle"]),
+        ("zh", False, ["蓝色", "方形"], ["红色", "圆形"]),
+        ("en", True, [",", "a", "blue", "square", "in", "the", "middle"], []),
+        ("zh", True, ["、", "中间", "的", "蓝色", "方形"], []),
+    ],
+)
+def test_blocking_the_middle_object_changes_its_words_alone(model, language, everywhere, lost, new):
+    text = scenes.caption(SCENE, language)
+    patches = tuple(map(int, np.flatnonzero(scenes.patches_of(SCENE, 4)[1])))
+    found = picture.blocking(model, text, patches=patches, everywhere=everywhere)
+    assert [word for word, kept in zip(found.before, found.kept[0], strict=True) if not kept] == lost
+    assert [word for word, kept in zip(found.after, found.kept[1], strict=True) if not kept] == new
+    paths = ["decoder.*.cross_attn", *(["encoder.*.self_attn"] if everywhere else [])]
+    edits = [Block(path, key=patch) for path in paths for patch in patches]
+    own = model.trace(image=SCENE, to=language, edits=edits, record=("logits",))
+    assert found.after == own.tokens["next"][:-1]
+    if not everywhere:
+        changed = ~found.kept[0]
+        assert found.weights[changed].min() > 0.5, "the lesson: they had given it most of their weight"
+        assert found.chances[0, changed].min() > 0.9
+        assert found.chances[1, changed].max() < 0.5
+
+
+def test_the_block_is_at_first_of_the_middle_object(model):
+    from visformer.figures import source_of
+
+    source = source_of(model, scenes.caption(SCENE, "en"))
+    setting = named("picture-block").setting(source, {})
+    assert (setting["object"], setting["where"]) == (MIDDLE, "cross")
+    shown, words = named("picture-block").draw(setting)
+    np.testing.assert_array_equal(shown.values.ravel() == 0, scenes.patches_of(SCENE, 4)[1])
+    assert words.outlined.any(axis=1).sum() == 2
+
+
+def test_a_text_that_describes_a_scene_stands_for_its_picture(model):
+    for example in scenes.EXAMPLES:
+        for language in scenes.LANGUAGES:
+            text = scenes.caption(example, language)
+            assert scenes.described(text) == (example, language)
+            assert scenes.described(f"{text}!") is None
+    trace = model.trace("左上角的红色圆形")
+    assert (trace.meta["to"], trace.meta["source"]) == ("zh", "左上角的红色圆形")
+    np.testing.assert_array_equal(trace.image, scenes.render(scenes.described("左上角的红色圆形")[0]))
+    twice = "a red circle in the middle and a blue circle in the middle"
+    assert scenes.described(twice) is None
+    assert scenes.described("a blue circle in the middle and a red circle at the top") is None, "not in order"

@@ -1,0 +1,491 @@
+"""A picture and its caption: which patches a word reads, how patches become vectors, and what blocking some changes."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visformer import formulas
+from visformer.adapters.checkpoints import CAPTIONER
+from visformer.errors import N_, VisformerError
+from visformer.panel import Labels, Panel, numbered, telling_limit, tokens_of, traced
+from visformer.pictures.registry.options import Choice, PlaceOption
+from visformer.pictures.registry.picture import Page, Picture
+from visformer.pictures.registry.setting import PATTERNS, Setting
+from visformer.scenes import COLOURS
+from visformer.trace import Trace
+
+if TYPE_CHECKING:  # torch
+    from visformer.adapters.base import TracedModel
+
+WHITE = 255
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PLACES = (
+    N_("at the top left"), N_("at the top"), N_("at the top right"),
+    N_("on the left"), N_("in the middle"), N_("on the right"),
+    N_("at the bottom left"), N_("at the bottom"), N_("at the bottom right"),
+)  # fmt: skip
+"""The nine places of a scene, row by row."""
+_ARROWS = "↖↑↗←•→↙↓↘"
+COLOUR_NAMES = dict(
+    zip(COLOURS, (N_("red"), N_("orange"), N_("yellow"), N_("green"), N_("blue"), N_("purple")), strict=True)
+)
+
+
+def objects(trace: Trace) -> dict[int, Bools]:
+    """Find the objects of a scene: for each of the nine places where one is, the patches that show it."""
+    drawn = (trace.image != WHITE).any(axis=2)
+    (rows, columns), (height, width) = trace.meta["grid"], drawn.shape
+    y, x = np.indices(drawn.shape)
+    place = 3 * (3 * y // height) + 3 * x // width
+    found = {}
+    for at in range(len(PLACES)):
+        shown = (drawn & (place == at)).reshape(rows, height // rows, columns, width // columns).any(axis=(1, 3))
+        if shown.any():
+            found[at] = shown.ravel()
+    return found
+
+
+def short_name(trace: Trace, at: int) -> tuple[str, str]:
+    """Return the colour of the object at a place, as a message id, and an arrow to that place."""
+    rows, columns = (3 * i // n for i, n in zip(np.indices(trace.image.shape[:2]), trace.image.shape[:2], strict=True))
+    pixels = trace.image[3 * rows + columns == at].astype(np.float64)
+    pixel = pixels[np.abs(pixels - WHITE).sum(axis=1).argmax()]
+    return COLOUR_NAMES[min(COLOURS, key=lambda name: np.abs(pixel - COLOURS[name]).sum())], _ARROWS[at]
+
+
+def written(trace: Trace) -> list[int]:
+    """Return the rows of the decoder that predict a word of the caption: all but the end."""
+    return [row for row, special in enumerate(trace.special["next"]) if not special]
+
+
+def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
+    """Return how much each word of the caption reads each patch: cross-attention of the row that predicts the word.
+
+    Args:
+        trace: of a captioner, with its patterns.
+        head: layer and head, from 0; None: the mean of all heads and layers.
+
+    Returns:
+        (word, patch), each row sums to 1.
+    """
+    return _weights(trace, "decoder", "cross_attn", head)[written(trace)]
+
+
+def _weights(
+    trace: Trace, stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"], head: Any
+) -> Floats:
+    layers = trace.layers(stack, kind)
+    if head is None:
+        every = np.concatenate([each.value for each in layers.values()])
+        mean: Floats = every.mean(axis=0, dtype=np.float64)  # (query, key)
+        return mean
+    return np.asarray(layers[head[0]].value[head[1]], dtype=np.float64)
+
+
+def telling_word(trace: Trace) -> int:
+    """Return the word, from 0, that gives most of its weight to one object, by the mean of all heads and layers."""
+    weights = word_weights(trace)
+    found = objects(trace).values()
+    return int(np.max([weights[:, patches].sum(axis=1) for patches in found], axis=0).argmax()) if found else 0
+
+
+def telling_patch(trace: Trace) -> int:
+    """Return the patch that :func:`telling_word` reads most."""
+    weights = word_weights(trace)
+    return int(weights[telling_word(trace)].argmax()) if len(weights) else 0
+
+
+def telling_head(trace: Trace) -> tuple[int, int]:
+    """Return the encoder's head, layer and head from 0, whose patches read the rest of their own object most.
+
+    By the mean, over all patches that show an object, of the weight on the other patches of that object.
+    """
+    scores = {
+        (layer, head): np.mean([_together(pattern, patches) for patches in objects(trace).values()] or [0])
+        for layer, each in trace.layers("encoder").items()
+        for head, pattern in enumerate(each.value)
+    }
+    return max(scores, key=scores.__getitem__)
+
+
+def _together(pattern: NDArray[Any], patches: Bools) -> float:
+    """The weight that patches give to each other, not to themselves, on average."""
+    own = pattern[np.ix_(patches, patches)]
+    return float((own.sum() - np.trace(own)) / len(own))
+
+
+def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettext: Any = str) -> list[Panel]:
+    """Draw the picture, clear where a word reads it, and how much each word reads of each object and of one patch.
+
+    The patch is the one that the word reads most.
+
+    Pointing at a word shows what that word reads; pointing at a patch, which words read it.
+
+    Args:
+        trace: of a captioner, with its patterns.
+        word: whose reading is shown, from 0.
+        head: see :func:`word_weights`.
+        gettext: translates the names of places.
+    """
+    weights, found = word_weights(trace, head), objects(trace)
+    patch = int(weights[word].argmax())
+    sums = [weights[:, patches].sum(axis=1) for patches in found.values()]
+    table = np.stack([*sums, 1 - np.sum(sums, axis=0), weights[:, patch]], axis=1)  # (word, column)
+    pointed = np.repeat(table[None], weights.shape[1], axis=0)  # (patch, word, column)
+    pointed[..., -1] = weights.T
+    known = (short_name(trace, at) for at in found)
+    names = [
+        *(f"{gettext(colour)} {arrow}" for colour, arrow in known),
+        gettext(N_("elsewhere")),
+        gettext(N_("this patch")),
+    ]
+    picture = _picture(
+        trace,
+        "picture",
+        N_("the picture, clear where the word reads it"),
+        weights[word],
+        patch=patch,
+        limit=float(np.median(weights.max(axis=1))),
+        follows="words",
+        whole=np.repeat(weights, table.shape[1], axis=0),
+    )
+    chosen = np.zeros(table.shape, dtype=bool)
+    chosen[word] = True
+    words = Panel(
+        name="words",
+        symbol="pattern",
+        title=N_("how much each word reads of it"),
+        values=table,
+        rows=_words(trace),
+        columns=Labels(tuple(names)),
+        scale="weight",
+        outlined=chosen,
+        click="keeps",
+        follows="picture",
+        whole=pointed,
+    )
+    return [picture, words]
+
+
+def _words(trace: Trace) -> Labels:
+    every, rows = tokens_of(trace, "next", N_("word")), written(trace)
+    return replace(every, texts=tuple(every.texts[row] for row in rows), special=())
+
+
+def _picture(
+    trace: Trace,
+    name: str,
+    title: str,
+    values: Any,
+    *,
+    patch: int | None = None,
+    whole: Any = None,
+    limit: float = 1.0,
+    **settings: Any,
+) -> Panel:
+    """Draw the picture below a veil; ``values``: (patch,); ``patch``: the one to outline."""
+    rows, columns = trace.meta["grid"]
+    outlined = None if patch is None else (np.arange(rows * columns) == patch).reshape(rows, columns)
+    return Panel(
+        name=name,
+        title=title,
+        values=np.asarray(values, dtype=np.float32).reshape(rows, columns),
+        rows=numbered(rows, N_("row"), first=1),
+        columns=numbered(columns, N_("column"), first=1),
+        scale="unsigned",
+        limit=limit,
+        outlined=outlined,
+        picture=trace.image,
+        whole=None if whole is None else np.reshape(whole, (-1, rows, columns)),
+        **{"symbol": "pattern", "click": "keeps", **settings},
+    )
+
+
+def vectors(trace: Trace, patch: int) -> list[list[Panel]]:
+    """Draw how a patch becomes a vector: its pixels, their embedding, its position, the sum; and who is near it.
+
+    Args:
+        trace: of a captioner, with "src.*".
+        patch: from 0; pointing at another one shows that one.
+    """
+    rows, columns = trace.meta["grid"]
+    pixels = trace["src.pixels"].value
+    clear = np.ones(len(pixels))
+    colours = pixels.reshape(len(pixels), 3, -1)  # (patch, colour, pixel)
+
+    def strip(name: str, title: str, before: str, limit: float) -> Panel:
+        every = trace[f"src.{name}"].value[:, None]  # (patch, 1, d_model)
+        below = traced(trace, f"src.{name}", title=title).columns
+        return Panel(
+            name=name, title=title, values=every[patch], rows=Labels(("",), written=False), columns=below, limit=limit,
+            before=before, follows="picture", whole=every,
+        )  # fmt: skip
+
+    limit = telling_limit(*(trace[f"src.{name}"].value for name in ("embed", "position", "input")))
+    near = similar_positions(trace)
+    return [
+        [_picture(trace, "picture", N_("the picture: choose a patch"), clear, patch=patch)],
+        [
+            Panel(
+                name="pixels",
+                symbol="input",
+                title=N_("the numbers of this patch"),
+                values=colours[patch],
+                rows=Labels((N_("red"), N_("green"), N_("blue"))),
+                columns=numbered(colours.shape[2], N_("pixel"), first=1),
+                scale="unsigned",
+                limit=1.0,
+                follows="picture",
+                whole=colours,
+            ),
+            strip("embed", N_("times the matrix, plus its bias: the embedding"), "→", limit),
+            strip("position", N_("the learned position"), "+", limit),
+            strip("input", N_("their sum"), "=", limit),
+        ],
+        [
+            Panel(
+                name="near",
+                symbol="position",
+                title=N_("how similar its position is to others"),
+                values=near[patch].reshape(rows, columns),
+                rows=numbered(rows, N_("row"), first=1),
+                columns=numbered(columns, N_("column"), first=1),
+                limit=1.0,
+                outlined=(np.arange(rows * columns) == patch).reshape(rows, columns),
+                follows="picture",
+                whole=near.reshape(-1, rows, columns),
+            )
+        ],
+    ]
+
+
+def similar_positions(trace: Trace) -> Floats:
+    """Return the cosine of each two learned positions: (patch, patch)."""
+    every = np.asarray(trace["src.position"].value, dtype=np.float64)
+    unit = every / np.linalg.norm(every, axis=1, keepdims=True)
+    cosines: Floats = unit @ unit.T
+    return cosines
+
+
+def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> list[Panel]:
+    """Draw which patches a patch reads in the encoder, in one head or on average, and which read it."""
+    weights = _weights(trace, "encoder", "self_attn", head)
+    how: dict[str, Any] = {"limit": float(np.median(weights.max(axis=1)))}
+    clear = np.full(len(weights), how["limit"])
+    reads, read = N_("the patch that reads"), N_("clear: what it reads")
+    return [
+        _picture(trace, "picture", reads, clear, patch=patch, follows="read", whole=weights.T, **how),
+        _picture(trace, "read", read, weights[patch], follows="picture", whole=weights, before="→", **how),
+    ]
+
+
+# What blocking changes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Blocked:
+    """What a captioner writes while some patches cannot be read.
+
+    Args:
+        before: the words of its own caption.
+        after: the words of the caption that it writes then.
+        kept: which words of each are in the other, in the same order.
+        weights: what each word of ``before`` gave to these patches, the mean of all heads and layers.
+        chances: the probability of each word of ``before``, after the words before it: (before or blocked, word).
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    kept: tuple[Bools, Bools]
+    weights: Floats
+    chances: Floats
+
+
+def blocking(
+    model: "TracedModel",
+    source: Any,
+    target: Any = None,
+    *,
+    patches: tuple[int, ...],
+    everywhere: bool,
+    to: str | None = None,
+) -> Blocked:
+    """Compare captions with and without a block of some patches: words cannot read them.
+
+    Args:
+        model: a captioner.
+        source: the picture, or a description of it.
+        target: the caption; None: the model's own.
+        patches: from 0.
+        everywhere: whether other patches cannot read them, either.
+        to: language of the caption.
+    """
+    from visformer.edits import Block
+
+    paths = ("decoder.*.cross_attn", *(["encoder.*.self_attn"] if everywhere else []))
+    edits = [Block(path, key=patch) for path in paths for patch in patches]
+    record = (*PATTERNS, "logits")
+    plain = model.trace(source, target, to=to, record=record)
+    ids, language = plain.meta["ids"]["next"], plain.meta["to"]
+    own = model.trace(source, to=language, edits=edits, record=("logits",))
+    forced = model.trace(source, ids[:-1], to=language, edits=edits, record=("logits",))
+    rows = written(plain)
+    before = tuple(plain.tokens["next"][row] for row in rows)
+    after = tuple(own.tokens["next"][row] for row in written(own))
+    chances = [formulas.softmax(each["logits"].value)[rows, [ids[row] for row in rows]] for each in (plain, forced)]
+    weights = word_weights(plain)[:, list(patches)].sum(axis=1)
+    return Blocked(before, after, _kept(before, after), weights, np.asarray(chances, dtype=np.float64))
+
+
+def _kept(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Bools, Bools]:
+    kept = np.zeros(len(before), dtype=bool), np.zeros(len(after), dtype=bool)
+    for a, b, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+        kept[0][a : a + size] = kept[1][b : b + size] = True
+    return kept
+
+
+def changes(trace: Trace, at: int, found: Blocked, gettext: Any = str) -> list[Panel]:
+    """Draw what may be read, and for each word what it gave to the object and how probable it is before and after.
+
+    Words that the new caption lacks are outlined.
+
+    Args:
+        trace: of the captioner.
+        at: the place of the object whose patches are blocked.
+        found: by :func:`blocking`.
+        gettext: translates the heads of the columns.
+    """
+    columns = (N_("weight on it"), N_("probability"), N_("while blocked"))
+    return [
+        _picture(trace, "picture", N_("the picture, without what is blocked"), ~objects(trace)[at], click="locks"),
+        Panel(
+            name="words",
+            symbol="out",
+            title=N_("each word, and what the block changes"),
+            values=np.stack([found.weights, *found.chances], axis=1),
+            rows=_words(trace),
+            columns=Labels(tuple(map(gettext, columns))),
+            scale="weight",
+            outlined=np.repeat(~found.kept[0][:, None], len(columns), axis=1),
+        ),
+    ]
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+MEAN = "mean"
+_BUNDLED = {0: 4, 1: 4}  # heads of each layer of the bundled captioner
+
+
+def head_of(value: str) -> tuple[int, int] | None:
+    """Return layer and head, from 0, that an option names; None: the mean of all."""
+    if value == MEAN:
+        return None
+    layer, head = value.split(".")
+    return int(layer) - 1, int(head) - 1
+
+
+def _heads(stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"]) -> Any:
+    def values(setting: Setting) -> Mapping[str, str]:
+        said, trace = setting.gettext(N_("Layer {layer}, head {head}")), _trace(setting)
+        known = _BUNDLED if trace is None else {at: each.shape[0] for at, each in trace.layers(stack, kind).items()}
+        return {MEAN: N_("Mean of all heads")} | {
+            f"{layer + 1}.{head + 1}": said.format(layer=layer + 1, head=head + 1)
+            for layer, n_heads in known.items()
+            for head in range(n_heads)
+        }
+
+    return values
+
+
+def _trace(setting: Setting) -> Trace | None:
+    """Return the Trace; None: the command line lists its options before there is one."""
+    with suppress(VisformerError):
+        return setting.patterns
+    return None
+
+
+def _places(setting: Setting) -> Mapping[int, str]:
+    trace = _trace(setting)
+    return {at: PLACES[at] for at in (range(len(PLACES)) if trace is None else objects(trace))}
+
+
+def _told(setting: Setting) -> tuple[str, ...]:
+    return _words(setting.patterns).texts
+
+
+def blocked(setting: Setting) -> Blocked:
+    """Return what blocking the object of a setting changes."""
+    patches = np.flatnonzero(objects(setting.patterns)[setting["object"]])
+    found: Blocked = setting.source.measure(
+        blocking, patches=tuple(map(int, patches)), everywhere=setting["where"] == "all"
+    )
+    return found
+
+
+WORD = PlaceOption(
+    name="word", label=N_("Word"), help="From 1; by default the one that gives most of its weight to one object.",
+    among=lambda setting: range(len(_told(setting))), tokens=_told,
+    default=lambda setting: telling_word(setting.patterns), per=_told,
+)  # fmt: skip
+PATCH = PlaceOption(
+    name="patch", label=N_("Patch"), help="From 1, row by row; by default the one that the word reads most.",
+    among=lambda setting: range(len(setting.patterns.tokens["src"])),
+    tokens=lambda setting: setting.patterns.tokens["src"], default=lambda setting: telling_patch(setting.patterns),
+    per=lambda setting: setting.patterns.image.tobytes(),
+)  # fmt: skip
+HEAD = Choice(
+    name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
+    widget="selectbox",
+    values=_heads("decoder", "cross_attn"), default=MEAN,
+)  # fmt: skip
+READER = replace(
+    HEAD, name="encoder_heads", link="encoder_head",
+    help="Layer and head, such as 1.2, or mean; by default the one that stays in an object.",
+    values=_heads("encoder", "self_attn"),
+    default=lambda setting: ".".join(str(i + 1) for i in telling_head(setting.patterns)),
+)  # fmt: skip
+OBJECT = Choice(
+    name="object", label=N_("Blocked object"), help="Its place, from 0, row by row; by default the middle object.",
+    values=_places, default=lambda setting: [*_places(setting)][len(_places(setting)) // 2],
+    per=lambda setting: str([*_places(setting)]), widget="selectbox",
+)  # fmt: skip
+WHERE = Choice(
+    name="where", label=N_("Blocked for"), help="Who cannot read it: cross, the words; all, other patches as well.",
+    values={"cross": N_("words"), "all": N_("words and patches")}, default="cross",
+)  # fmt: skip
+READING = Picture(
+    name="picture-words", view="words", title=N_("What a word reads"), in_handouts=False,
+    look_for=N_("Point at a word: the more it reads a patch, the clearer the patch. Point at a patch: who reads it?"),
+    needs=("*.pattern",), options=(WORD, HEAD),
+    draw=lambda setting: reading(setting.trace, setting["word"], head_of(setting["heads"]), setting.gettext),
+)  # fmt: skip
+VECTORS = Picture(
+    name="picture-patches", view="patches", title=N_("Patches"), in_handouts=False,
+    look_for=N_("A patch is treated as a word is: its numbers become a vector, and its place is added."),
+    needs=("src.*",), options=(PATCH,), draw=lambda setting: vectors(setting.trace, setting["patch"]),
+)  # fmt: skip
+BETWEEN = Picture(
+    name="picture-heads", view="heads", title=N_("Between patches"), in_handouts=False,
+    look_for=N_("Point at a patch on the left: on the right the patches that it reads are clear."),
+    needs=("*.pattern",), options=(PATCH, READER),
+    draw=lambda setting: between(setting.trace, setting["patch"], head_of(setting["encoder_heads"])),
+)  # fmt: skip
+BLOCKING = Picture(
+    name="picture-block", view="block", title=N_("Block an object"), in_handouts=False,
+    look_for=N_("Nobody may read the patches of one object. Which words change, and how much had they read of it?"),
+    needs=("*.pattern",), options=(OBJECT, WHERE),
+    draw=lambda setting: changes(setting.trace, setting["object"], blocked(setting), setting.gettext),
+)  # fmt: skip
+PAGE = Page(
+    name="picture", section="see", order=60, title=N_("Picture and words"),
+    about=N_("A Transformer that describes a picture: which part of it each word reads."),
+    views=(READING, VECTORS, BETWEEN, BLOCKING), where="attention", model=CAPTIONER,
+)  # fmt: skip
