@@ -271,7 +271,14 @@ class Shuffle(_RowsEdit):
         self._set("seed", whole("seed", self.seed))
 
     def of_head(self, head: int) -> Self | None:
-        """See :class:`_Edit`; what is drawn depends on the head's number."""
+        """See :class:`_Edit`; what is drawn depends on the head's number.
+
+        Args:
+            head: the one that the tensor holds.
+
+        Returns:
+            The edit of a tensor (batch, 1, query, key); None: it leaves that head as it is.
+        """
         if (own := super().of_head(head)) is None:
             return None
         own = replace(own)
