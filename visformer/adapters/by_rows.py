@@ -16,6 +16,7 @@ from torch import Tensor
 from visformer.edits.base import _Edit
 from visformer.model.taps import AttentionInputs
 from visformer.system import cancellation
+from visformer.system.memory import release_freed_memory
 from visformer.trace.names import Axis
 from visformer.trace.overview import Overview, PatternOnDemand, Rule, bins
 from visformer.trace.row_totals import Sums, kinds_of, same_place
@@ -25,6 +26,9 @@ _BLOCK = 64
 
 _WEIGHTS = 1 << 19
 """Weights of a block, about, in which there are as many heads as that: torch gives each thread heads of its own."""
+
+_LONG = 1024
+"""Tokens from which on freed memory goes back to the system after each layer, which takes a millisecond."""
 
 CELLS = ("bias", "scores", "mask", "pattern")
 """Tensors (batch, head, query, key): what needs one of them whole is computed whole."""
@@ -149,7 +153,10 @@ def attend_by_rows(
     Returns:
         heads (1, head, query, d_v), the sink's mass (1, head, query) if there is one, and the pattern.
     """
-    return _Layer(name, axes, inputs, edits, shared).run()
+    layer = _Layer(name, axes, inputs, edits, shared).run()
+    if inputs.query.shape[2] >= _LONG:
+        release_freed_memory()  # what a layer frees lies between the arrays that it leaves behind
+    return layer
 
 
 class _Layer:

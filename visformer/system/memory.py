@@ -31,6 +31,13 @@ def keep_freed_memory() -> bool:
     return all(mallopt(option, limits.FREED_BYTES) == 1 for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))
 
 
+def release_freed_memory() -> None:
+    """Give freed memory back to the system, also what lies between arrays that are kept (Linux with glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
 def go_first() -> None:
     """Let Linux kill this process before the server with everybody's pages when memory runs out (proc(5))."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
