@@ -48,6 +48,7 @@ NAMES = {
     "formulas of methods": (_WORD.findall(" ".join(method.plain for method in METHODS.values())),),
     "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),
+    "languages, each in itself": (("English", "中文"),),
 }
 """Words that are the same in every language, by the reason."""
 

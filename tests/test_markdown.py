@@ -38,7 +38,7 @@ PASSED_ON = frozenset(
 OURS = frozenset("coloured coloured_text explained languages shapes step_of told".split())
 """Functions below `app/` that return words of ours, formulas of ours or numbers."""
 
-HARMLESS = frozenset(("int", "float", "bool", "Message"))
+HARMLESS = frozenset(("int", "float", "bool", "Message", "Scene"))
 """Types of parameters that hold no text of others."""
 
 FUNCTION = (ast.FunctionDef, ast.Lambda)

@@ -32,22 +32,13 @@ from visformer.web.panels import Click
 
 FORMULAS = {
     "words": (
-        r"\sym{pattern}{A} = \mathrm{softmax}\left(\frac{\sym{q}{Q}_{words} \sym{k}{K}_{patches}^T}{\sqrt{d_k}}\right)",
-        (("model/attention.py", "attention"),),
+        r"\sym{pattern}{A} = \mathrm{softmax}\left(\frac{\sym{q}{Q}_{words} \sym{k}{K}_{patches}^T}{\sqrt{d_k}}\right)"
     ),
-    "patches": (
-        r"\sym{input}{x} = p W + b + \sym{position}{PE}_{patch}",
-        (("model/patches.py", "PatchEmbedding.forward"),),
-    ),
-    "heads": (
-        r"\sym{pattern}{A} = \mathrm{softmax}\left(\frac{\sym{q}{Q} \sym{k}{K}^T}{\sqrt{d_k}}\right)",
-        (("model/attention.py", "attention"),),
-    ),
-    "block": (
-        r"\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right)",
-        (("model/attention.py", "attention"),),
-    ),
+    "patches": r"\sym{input}{x} = p W + b + \sym{position}{PE}_{patch}",
+    "heads": r"\sym{pattern}{A} = \mathrm{softmax}\left(\frac{\sym{q}{Q} \sym{k}{K}^T}{\sqrt{d_k}}\right)",
+    "block": r"\sym{pattern}{A} = \mathrm{softmax}\left(\sym{scores}{S} + \log \sym{mask}{M}\right)",
 }
+CODE = (("model/attention.py", "attention"), ("model/patches.py", "PatchEmbedding.forward"))
 SOURCE = {"patches": {"source": N_("Dosovitskiy et al. 2021, § 3.1")}}
 RECORD = ("*.pattern", "src.*")
 
@@ -117,9 +108,9 @@ def draw() -> None:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="picture_view"))
         controls.look_for(_(view.look_for), words)
         bar = st.container(horizontal=True, vertical_alignment="bottom", key="picture_options")
-    formula, code = FORMULAS[view.view]
+    code = CODE[1:] if view.view == "patches" else CODE[:1]
     with maths:
-        formula_box.formula(formula, code=code, page="picture", **SOURCE.get(view.view, {"section": "3.2"}))
+        formula_box.formula(FORMULAS[view.view], code=code, page="picture", **SOURCE.get(view.view, {"section": "3.2"}))
     with bar:
         scene.chooser()
     if view is BLOCKING:

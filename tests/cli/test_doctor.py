@@ -83,7 +83,7 @@ def test_limits_are_listed_with_their_reasons():
     report = json.loads(run("--json").stdout)
     lines = run("--limits").output.splitlines()
     assert [line.split()[0] for line in lines] == [each["name"] for each in report["limits"]]
-    assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= report["limits"][1].items()
+    assert {"name": "MAX_TOKENS", "value": 256, "unit": "tokens"}.items() <= report["limits"][2].items()
     assert all(each["what"] and each["reason"] for each in report["limits"])
     assert [each["name"] for each in report["settings"]] == [setting.name for setting in SETTINGS]
 

@@ -34,6 +34,7 @@ STACKS = {
 """Kind to stack to number of each layer to its sublayers."""
 SUMS = ("embed", "position", "input")
 ADDED = {
+    "lfm2": {"tgt": ("embed", "input")},
     "en-zh": {"src": SUMS, "tgt": SUMS},
     "mini-gpt": {"tgt": SUMS},
     "bert": {"src": SUMS},
@@ -41,7 +42,7 @@ ADDED = {
     "gptj": {"tgt": ("embed", "input")},
     "bart": {"src": SUMS, "tgt": SUMS},
 }
-PREDICTING = ("en-zh", "mini-gpt", "gpt2", "gptj", "bart")
+PREDICTING = ("en-zh", "mini-gpt", "gpt2", "gptj", "bart", "lfm2")
 STREAM = {"self_attn": "resid_self", "cross_attn": "resid_cross", "ffn": "resid_post"}
 
 

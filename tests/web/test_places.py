@@ -165,7 +165,7 @@ def test_the_mask_is_told(traces, key, said):
 
 
 def test_a_model_without_queries_has_the_row_of_weights_alone():
-    trace = cell_trace("lfm2", "decoder.2.self_attn")
+    trace = model_of("lfm2").trace(TEXT, record="*.pattern")
     found = cell(trace, Place("decoder.2.self_attn", 1, 3), 2)
     row = trace["decoder.2.self_attn.pattern"].value[1, 3]
     assert found.sum is None

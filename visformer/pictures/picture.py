@@ -40,6 +40,8 @@ COLOUR_NAMES = dict(
 
 def objects(trace: Trace) -> dict[int, Bools]:
     """Find the objects of a scene: for each of the nine places where one is, the patches that show it."""
+    if "src.pixels" not in trace:
+        return {}  # of a text
     drawn = (trace.image != WHITE).any(axis=2)
     (rows, columns), (height, width) = trace.meta["grid"], drawn.shape
     y, x = np.indices(drawn.shape)

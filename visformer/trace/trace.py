@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Never
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors
 
@@ -173,7 +173,7 @@ class Trace:
         picture: NDArray[np.uint8] = np.rint(255 * cut).clip(0, 255).astype(np.uint8)
         return picture.reshape(rows * side, columns * side, 3)
 
-    def with_tensor(self, name: str, array: Any, axes: Sequence[Any] | None = None) -> "Trace":
+    def with_tensor(self, name: str, array: ArrayLike, axes: Sequence[str | tuple[str, str]] | None = None) -> "Trace":
         """Return this Trace with a tensor of one's own, or in place of another.
 
         Args:

@@ -23,9 +23,9 @@ def folder(tmp_path):
 
 def test_the_operators_models_are_offered_after_the_default_one(monkeypatch):
     monkeypatch.delenv("VISFORMER_MODELS", raising=False)
-    assert models.offered() == (models.MODEL, "mini-gpt", "mini-gpt-2")
+    assert models.offered() == (models.MODEL, "mini-gpt", "mini-gpt-2", "mini-caption")
     monkeypatch.setenv("VISFORMER_MODELS", "gpt2, /models/x,,gpt2")
-    assert models.offered() == (models.MODEL, "mini-gpt", "mini-gpt-2", "gpt2", "/models/x")
+    assert models.offered() == (models.MODEL, "mini-gpt", "mini-gpt-2", "mini-caption", "gpt2", "/models/x")
     monkeypatch.setattr(models, "MODEL", "/models/x")
     assert models.offered() == ("/models/x", "gpt2"), "who sets a model decides what there is"
 
@@ -75,7 +75,13 @@ def model_box(page):
 def test_an_untrained_model_uses_the_translators_translation_and_follows_its_sliders(new_app):
     page = new_app()
     translated = trace_of(page).meta["target"]
-    assert model_box(page).options == ["Translator en-zh", "Untrained model", "Decoder mini-gpt", "Decoder mini-gpt-2"]
+    assert model_box(page).options == [
+        "Translator en-zh",
+        "Untrained model",
+        "Decoder mini-gpt",
+        "Decoder mini-gpt-2",
+        "Captioner mini-caption",
+    ]
     model_box(page).select_index(1).run()
     trace = trace_of(page)
     assert trace.meta["model"] == page.session_state[boxes.MODEL] == Untrained().name

@@ -27,7 +27,7 @@ from visformer.system.progress import report
 class Model:
     """A model that records its requests."""
 
-    info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder")
+    info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder", grid=None)
 
     def __init__(self):
         self.requests = []

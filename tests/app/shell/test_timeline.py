@@ -85,6 +85,7 @@ PLACES = {
     **dict.fromkeys(("attention", "head", "effects", "heads", "compare"), CROSS),
     **dict.fromkeys(("lab", "learning", "atlas"), NOWHERE),
     "": {"where": "model"},
+    "picture": CROSS,
     "positions": {"where": "position"},
     "embedding": {"where": "tokens"},  # of its first view
     "masks": {"where": "masks"},
@@ -100,7 +101,7 @@ def test_every_page_shows_the_moment_its_place_in_the_model_and_a_caption(new_ap
     for name, place in PLACES.items():
         open_page(app, pages()[name].path.removeprefix("pages/").removesuffix(".py"))
         assert app.selectbox(key="model").value == "en-zh@6", name
-        has_none = name in ("lab", "learning", "atlas")
+        has_none = name in ("lab", "learning", "atlas", "picture")
         assert (slider(app) is None) == (toggle(app) is None) == has_none, name
         assert here(app)["here"] == place, name
         assert here(app)["stacks"]["decoder"]["n_layers"] == 3, name
