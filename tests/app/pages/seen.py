@@ -290,7 +290,8 @@ def _explorer(messages):
 
 def _stack(stack, heads):
     weights = [heads[place] for place in sorted(heads) if place[0] == stack["name"]]
-    return {"shape": stack["shape"], "about": stack["about"], "weights": numbers(np.stack(weights))}
+    # Of a long text none are sent before they are looked at.
+    return {"shape": stack["shape"], "about": stack["about"], "weights": numbers(np.stack(weights)) if weights else []}
 
 
 def _panel(panel, values):

@@ -85,7 +85,6 @@ PLACES = {
     **dict.fromkeys(("attention", "head", "effects", "heads", "compare"), CROSS),
     **dict.fromkeys(("lab", "learning", "atlas"), NOWHERE),
     "": {"where": "model"},
-    "picture": CROSS,
     "positions": {"where": "position"},
     "embedding": {"where": "tokens"},  # of its first view
     "masks": {"where": "masks"},
@@ -97,11 +96,11 @@ PLACES = {
 
 def test_every_page_shows_the_moment_its_place_in_the_model_and_a_caption(new_app):
     app = new_app(text=SENTENCE, model="en-zh@6")
-    assert {*PLACES} == {*pages()}
+    assert {*PLACES} == {name for name, page in pages().items() if not page.model}
     for name, place in PLACES.items():
         open_page(app, pages()[name].path.removeprefix("pages/").removesuffix(".py"))
         assert app.selectbox(key="model").value == "en-zh@6", name
-        has_none = name in ("lab", "learning", "atlas", "picture")
+        has_none = name in ("lab", "learning", "atlas")
         assert (slider(app) is None) == (toggle(app) is None) == has_none, name
         assert here(app)["here"] == place, name
         assert here(app)["stacks"]["decoder"]["n_layers"] == 3, name
