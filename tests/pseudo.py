@@ -20,6 +20,7 @@ from visformer.analysis import METHODS
 from visformer.errors import Message
 from visformer.export.formats import FORMATS
 from visformer.pictures.course import TOPICS
+from visformer.scenes import CHINESE, EXAMPLES, caption
 
 CODE, NAME = "xx", "⟦Xx⟧"
 
@@ -49,6 +50,10 @@ NAMES = {
     "bundled models": (BUNDLED,),
     "keys of a keyboard": (("Shift", "Esc"),),
     "languages, each in itself": (("English", "中文"),),
+    "captions, which a model writes": (
+        _WORD.findall(" ".join(caption(scene, "en") for scene in EXAMPLES)),
+        [*CHINESE.values(), "一个"],
+    ),
 }
 """Words that are the same in every language, by the reason."""
 
