@@ -9,7 +9,7 @@
  * is typed right before a click that opens another page, with that page on a slow line.
  */
 
-const LONGEST = 5_000 // five times what is computed; the server says that it is too long
+const LONGEST = { INPUT: 5_000, TEXTAREA: 100_000 } // five times what is computed, the server says that it is too long; and a long text
 const BOXES = "[data-testid='stTextInput'] input, [data-testid='stNumberInput'] input, [data-testid='stTextArea'] textarea"
 const SENT = 100 // milliseconds until what is in a box that was left is sent
 const BEGUN = 1000 // milliseconds after which no run is expected to begin: the box holds what it held before
@@ -34,7 +34,7 @@ export function guardText() {
 function wellForm(box) {
   const kind = { INPUT: HTMLInputElement, TEXTAREA: HTMLTextAreaElement }[box?.tagName]
   if (!kind) return
-  const cut = box.value.slice(0, LONGEST)
+  const cut = box.value.slice(0, LONGEST[box.tagName])
   const text = cut.toWellFormed?.() ?? cut
   if (text !== box.value) Object.getOwnPropertyDescriptor(kind.prototype, "value").set.call(box, text)
 }
