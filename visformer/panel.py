@@ -269,7 +269,8 @@ def stack_says(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
         return ""
     if not (trace.tokens.get("src") and trace.tokens.get("tgt")):
         return gettext(N_("text reads itself"))
-    return gettext(stack.translating if trace.meta.get("to") else stack.says)
+    translates = trace.meta.get("to") and "grid" not in trace.meta  # a caption has a language, too
+    return gettext(stack.translating if translates else stack.says)
 
 
 def _with_quantity(title: str, trace: Trace) -> str:

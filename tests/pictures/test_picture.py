@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 import visformer as vf
+from benchmarks.messages import read_message
 from visformer import scenes
 from visformer.edits import Block
-from visformer.panel import one_by_one
+from visformer.panel import one_by_one, stack_says
+from visformer.pictures import map as model_map
 from visformer.pictures import picture
 from visformer.pictures.registry.picture import picture as named
+from visformer.trace.stacks import STACKS
+from visformer.web.map import pack_map
 
 SCENE = scenes.EXAMPLES[0]
 MIDDLE = 4
@@ -126,3 +130,15 @@ def test_a_text_that_describes_a_scene_stands_for_its_picture(model):
     twice = "a red circle in the middle and a blue circle in the middle"
     assert scenes.described(twice) is None
     assert scenes.described("a blue circle in the middle and a red circle at the top") is None, "not in order"
+
+
+def test_no_page_says_that_the_captioner_reads_or_translates_a_text(trace):
+    said = [model_map.heading(trace), *(stack_says(trace, stack) for stack in STACKS)]
+    assert said == [
+        "How a Transformer describes a picture",
+        "source reads itself",
+        "target reads itself",
+        "target reads source",
+    ]
+    header, _ = read_message(pack_map(trace))
+    assert header["text"]["encoder_does"] == "reads the picture"

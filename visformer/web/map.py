@@ -183,9 +183,14 @@ def pack_map(
         "symbols": SYMBOLS,
         "file": file,
         "sentence": trace.about,
-        "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
+        "text": {"lang": lang, **{name: gettext(text) for name, text in (_TEXT | _said_of_input(trace)).items()}},
     }
     return write_message("map", header, numbers, to=to)
+
+
+def _said_of_input(trace: Trace) -> dict[str, str]:
+    """The words of the drawing that are others when the input is a picture."""
+    return {"encoder_does": N_("reads the picture")} if "grid" in trace.meta else {}
 
 
 def said_of(to: str, gettext: Callable[[str], str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ SIDES = range(64, 15, -1)
 """In cells: more would be invisible at the size at which thumbnails are drawn, fewer would show nothing."""
 
 LONG_SIDES = [SIDE // n for n in (1, 2, 3)]
-"""Of heads that are computed on demand: whole cells of an overview together."""
+"""Sides of thumbnails of heads that are computed on demand: each cell holds whole cells of an overview."""
 
 EFFECT = Score(
     "effect",

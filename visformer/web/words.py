@@ -170,7 +170,7 @@ _KEYS = (
 )
 
 _SHORT_KEYS = ("m", "w", "x")
-"""Of what is derived from all weights, which a long text does not have."""
+"""Keys for what is derived from all weights, which a long text does not have."""
 
 _LONG_KEYS = (
     ("f", N_("find a word; Enter: the next place")),

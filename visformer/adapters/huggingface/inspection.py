@@ -253,7 +253,7 @@ class _Stack:
             self._found.weights[bias] = path, Map(module, "bias", axes[1:], columns)
 
     def path(self, module: nn.Module) -> str:
-        """Of a module in the model."""
+        """Return the path of a module in the model."""
         return str(self._seen.paths[module])
 
     def _find_ends(self, runs: Sequence[_Run]) -> None:
