@@ -192,6 +192,21 @@ def test_inspection_finds_the_same_numbers_as_the_table_lists(family, monkeypatc
         assert found.info.blocks.decoder == listed.info.blocks.decoder
 
 
+def test_only_the_encoder_of_blenderbot_small_scales_its_embeddings():
+    model, module = tiny_model("blenderbot-small"), tiny_module("blenderbot-small")
+    trace = model.trace(TEXT, target_of(model), record=("src.embed", "tgt.embed"))
+    rows = {side: module.model.shared.weight.detach().numpy()[ids] for side, ids in trace.meta["ids"].items()}
+    scale = module.model.encoder.embed_scale
+    assert scale == 4
+    np.testing.assert_allclose(trace["src.embed"], rows["src"] * scale, rtol=1e-6)
+    read = []
+    module.model.decoder.layernorm_embedding.register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    with torch.no_grad():
+        src, tgt = (torch.tensor([trace.meta["ids"][side]]) for side in ("src", "tgt"))
+        module(src, decoder_input_ids=tgt)
+    np.testing.assert_array_equal(trace["tgt.embed"], read[0][0])
+
+
 # Bodies and heads -----------------------------------------------------------------------------------------------------
 
 

@@ -401,7 +401,7 @@ FAMILIES: Mapping[str, Family] = {
     "mbart": _MBART,
     "m2m_100": replace(_MBART, position="sinusoidal"),
     "blenderbot": _MBART,
-    "blenderbot-small": _BART,
+    "blenderbot-small": Family("learned", _scaled(_BART_ENCODER), _BART_DECODER),  # its decoder does not scale
     "plbart": _BART,
     "pegasus": Family("sinusoidal", _scaled(_MBART_ENCODER), _scaled(_MBART_DECODER)),
     "t5": _T5,
