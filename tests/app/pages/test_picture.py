@@ -56,7 +56,7 @@ def test_a_page_with_a_model_of_its_own_leaves_the_visitors_model_and_sentence_a
 def test_the_page_opens_with_the_word_that_gives_most_to_its_object(new_app):
     app = new_app(page=PICTURE)
     assert texts(app, "“red” gives 0.94 of its weight to the object at the top left, 0.32 to the patch r2c1 alone.")
-    assert texts(new_app(page=PICTURE, lang="zh"), "“绿色”把 0.89 的权重给了右下角的物体")
+    assert texts(new_app(page=PICTURE, lang="zh"), "“绿色”把 0.89 的权重给了“右下角”的物体")
 
 
 def test_word_head_and_object_are_in_the_address_and_come_back(new_app):

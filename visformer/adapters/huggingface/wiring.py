@@ -131,7 +131,7 @@ class Wiring(Passes):
             wanted = {(self._model.get_submodule(path), mode): [[*row] for row in rows]
                       for (path, mode), rows in self.found.values.items()}  # fmt: skip
             callers = {self._model.get_submodule(path): paths for path, paths in self.found.callers.items()}
-        if self._has_logits and (self.stacks or callers):
+        if self._has_logits:
             wanted[self._model, ""] = [["logits"]]
         return wanted, callers
 
