@@ -18,6 +18,7 @@ from transformers.models.llama.modeling_llama import LlamaForCausalLM
 import visformer
 from benchmarks.measure import QUICK, Effort, Row, compare
 from benchmarks.peers.minilm import Encoder
+from visformer.system.memory import release_freed_memory
 from visformer.trace import Trace
 from visformer.trace.overview import PatternOnDemand
 from visformer.web.payload import pack
@@ -75,6 +76,7 @@ def q_and_k(trace: Trace) -> int:
 
 def peak_of(run: Callable[[], Trace]) -> tuple[Trace, int]:
     """Return what a call returns, and by how many bytes the process grew meanwhile at most (Linux)."""
+    release_freed_memory()
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins at what is held now
     before = _status("VmRSS")
     trace = run()

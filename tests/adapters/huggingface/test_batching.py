@@ -6,10 +6,10 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, TEXT, one_of_each, tiny_model, tiny_module, tokenizer
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, TOKENS, with_head
 from tests.adapters.test_batching import same
 from visformer.adapters import recording
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, Silence
 from visformer.errors import EditError, TextError, VisformerError
 

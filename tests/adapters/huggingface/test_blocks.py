@@ -9,9 +9,9 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, TEXT, target_of, tiny_model, tokenizer
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.run import Engine
 from visformer.model.positions import DESCRIBED
 from visformer.trace import Trace

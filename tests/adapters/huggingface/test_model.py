@@ -25,8 +25,8 @@ from tests.adapters.huggingface.hub import (
     tiny_trace,
     tokenizer,
 )
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, with_head
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
 from visformer.pictures.head import Place, steps
