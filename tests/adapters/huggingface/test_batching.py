@@ -111,9 +111,7 @@ def test_pairs_of_texts_keep_their_segments():
 
 
 @pytest.mark.parametrize("family", ["megatron-bert", *one_of_each(["xglm", *HYBRIDS])])
-def test_texts_of_a_family_outside_the_table_are_each_as_alone_and_one_by_one_if_it_has_patterns_only(
-    family, monkeypatch
-):
+def test_texts_of_any_family_are_each_as_alone_and_one_by_one_if_it_has_patterns_only(family, monkeypatch):
     model = tiny_model(family)
     passes = passes_of(model, monkeypatch)
     for text, trace in zip(TEXTS, model.trace_many(TEXTS, batch=4), strict=True):

@@ -169,7 +169,7 @@ def test_a_hybrid_model_names_the_layers_that_have_attention(family):
 
 
 @pytest.mark.parametrize("family", ["openai-gpt", "megatron-bert", "fsmt"])
-def test_of_a_family_outside_the_table_only_what_is_seen_is_told(family):
+def test_of_a_family_with_attention_of_its_own_only_what_is_seen_is_told(family):
     told = tiny_model(family).info.blocks
     assert (told.encoder is None, told.decoder is None) == (family == "openai-gpt", family == "megatron-bert")
     for blocks in filter(None, (told.encoder, told.decoder)):

@@ -1,4 +1,4 @@
-"""Families outside the table: what is found of them by inspection, compared with transformers and with arithmetic."""
+"""What is found by inspection, compared with transformers, with listed places and with arithmetic."""
 
 import json
 
@@ -105,7 +105,7 @@ def test_silence_of_all_heads_of_a_layer_is_what_zeros_at_its_output_projection_
 
 
 @pytest.mark.parametrize("model_type", ["seed_oss", "gemma3n_text", "qwen3_next", "t5gemma"])
-def test_an_overview_of_a_model_outside_the_table_has_the_weights_of_its_patterns(model_type):
+def test_an_overview_of_a_model_has_the_weights_of_its_patterns(model_type):
     model = inspected(model_type)
     whole, rows = (model.trace(TEXT, target_of(model), record=record) for record in ("*.pattern", "overview"))
     assert whole.names() == rows.names()
@@ -117,7 +117,7 @@ STREAMS = {"seed_oss": "pre", "olmo3": "output", "glm4_moe": "pre", "exaone4": "
 
 
 @pytest.mark.parametrize(("model_type", "norm"), STREAMS.items())
-def test_the_stream_of_a_model_outside_the_table_adds_up(model_type, norm):
+def test_the_stream_of_a_model_adds_up(model_type, norm):
     model = inspected(model_type)
     trace = model.trace(TEXT, target_of(model), record="*")
     assert model.info.blocks.decoder.norm == norm
@@ -181,6 +181,14 @@ def test_each_value_is_what_the_module_at_its_listed_place_computes(family):
             np.testing.assert_allclose(trace[name], value.reshape(trace[name].shape), atol=1e-5, err_msg=name)
         else:
             assert name in LESS.get(family, ()), name
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["llama", "gemma2", "bert", "t5"])
+def test_in_half_precision_as_much_is_found(family, dtype):
+    whole, half = tiny_model(family), vf.wrap(tiny_module(family).to(dtype), tokenizer())
+    assert {*half.names()} == {*whole.names()} and {*half._weights} == {*whole._weights}
+    assert half.info.blocks == whole.info.blocks
 
 
 def test_only_the_encoder_of_blenderbot_small_scales_its_embeddings():

@@ -210,6 +210,10 @@ class HubModel(TracedModel):
         return meta
 
     @property
+    def _why_no_edits(self) -> str | None:  # type: ignore[override]
+        return self._why_patterns if self._patterns_only else None
+
+    @property
     def _holds_scores(self) -> bool:
         return not self._wiring.ours  # ours says by itself where it does
 
