@@ -19,7 +19,7 @@ HEADS = ("SEQUENCE_CLASSIFICATION", "TOKEN_CLASSIFICATION", "QUESTION_ANSWERING"
 # fmt: off
 # ruff: noqa: E501
 SMALL = {
-    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "embed_dim", "word_embed_proj_dim", "embedding_size",
+    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "embed_dim", "word_embed_proj_dim",
                      "emb_dim", "model_dim", "lru_width", "encoder_hidden_size", "rnn_hidden_size",
                      "cross_attention_hidden_size"), 16),
     **dict.fromkeys(("num_attention_heads", "n_head", "num_heads", "n_heads", "encoder_attention_heads",
@@ -38,7 +38,7 @@ SMALL = {
                      "first_k_dense_replace", "num_expert_groups"), 1),
     **dict.fromkeys(("head_dim", "d_kv", "v_head_dim", "qk_nope_head_dim", "qk_rope_head_dim", "global_head_dim",
                      "attention_head_dim", "kv_channels"), 4),
-    **dict.fromkeys(("q_lora_rank", "kv_lora_rank", "o_lora_rank", "index_head_dim"), 8),
+    **dict.fromkeys(("embedding_size", "q_lora_rank", "kv_lora_rank", "o_lora_rank", "index_head_dim"), 8),
     **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len"), 64),
     **dict.fromkeys(("vocab_size", "vocab_size_per_layer_input", "src_vocab_size", "tgt_vocab_size", "encoder_vocab_size",
                      "decoder_vocab_size", "ngram_vocab_size"), SIZE),
