@@ -15,7 +15,7 @@ from visformer.i18n import Gettext
 from visformer.panel import Panel, map_scale, stack_title, traced
 from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
+from visformer.trace.stacks import STACKS, Stack, ranges
 from visformer.web.payload import SINK, sink_of, with_sink
 from visformer.web.selection import Exported, Selection
 
@@ -177,7 +177,6 @@ def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:
 def _all_heads(trace: Trace, stack: Stack) -> Mapping[int, NDArray[Any]]:
     """Return the patterns of a stack by layer; if there are sinks, with their weights as the last column."""
     layers = stack.layers(trace)
-    shape_of(layers)
     sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
     if all(sink is None for sink in sinks.values()):
         return {layer: pattern.value for layer, pattern in layers.items()}
@@ -217,7 +216,7 @@ def selected(
     stack, layer, head = _begun(trace, stack, layer, head)
     chosen = _stack(trace, stack)
     layers = chosen.layers(trace)
-    _, n_heads, n_queries, n_keys = shape_of(layers)
+    n_heads, n_queries, n_keys = layers.get(layer or 0, next(iter(layers.values()))).shape
     places: dict[str, tuple[int | None, Collection[int]]] = {
         "layer": (layer, layers),
         "head": (head, range(n_heads)),

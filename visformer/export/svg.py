@@ -79,7 +79,7 @@ def heads_svg(
     """Draw every head of a stack: a row for each layer, a column for each head.
 
     Args:
-        layers: :meth:`visformer.trace.Trace.layers`, all of the same shape (head, query, key).
+        layers: :meth:`visformer.trace.Trace.layers`, (head, query, key) each; they may differ in heads.
         title: above it; translated where it is a message id.
         scale: as of :class:`visformer.panel.Panel`.
         limit: the end of a scale of other values than weights.
@@ -95,7 +95,7 @@ def heads_svg(
     """
     if not layers:
         raise VisformerError(N_("There is no layer to draw: give at least one."))
-    n_heads, n_queries, n_keys = next(iter(layers.values())).shape
+    n_heads, (n_queries, n_keys) = max(map(len, layers.values())), next(iter(layers.values())).shape[1:]
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp(scale, theme)
     title = translated(title, gettext)
@@ -107,7 +107,7 @@ def heads_svg(
     for row, (layer, patterns) in enumerate(layers.items()):
         middle = top + row * step + size / 2
         parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
-        for head in range(n_heads):
+        for head in range(len(patterns)):
             steps = steps_of(patterns[head], scale, limit)
             block = MarkBlock(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
             parts.append(block.at(left + head * step, top + row * step))

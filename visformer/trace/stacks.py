@@ -82,6 +82,11 @@ def shape_of(layers: "Mapping[int, TracedTensor]") -> tuple[int, int, int, int]:
     return len(layers), *first.shape  # type: ignore[return-value]
 
 
+def most_heads(layers: "Mapping[int, TracedTensor]") -> int:
+    """The number of heads of the layer that has most of them."""
+    return max(layer.shape[0] for layer in layers.values())
+
+
 def nearest(layers: "Iterable[int]", layer: int) -> int:
     """The one of the layers whose number is closest; of two, the first."""
     return min(layers, key=lambda other: abs(other - layer))

@@ -1,5 +1,6 @@
 """The explorer's texts. Indices become 1-based only when the browser writes them."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,8 @@ _TEXT = {
     "merging_about": N_("Join sub-words into words: the sum over keys, the mean over queries."),
     "hiding": N_("hide special tokens"),
     "hiding_about": N_("Leave out tokens that stand for no text; the weight hidden with them is shown."),
+    "roles": N_("Whose words are shown"),
+    "role_about": N_("Leave out the words of this role, or show them again; the weight hidden with them is shown."),
     "renormalising": N_("renormalise rows"),
     "renormalising_about": N_("Divide each row by the sum of its remaining weights."),
     "rows_of": N_("Rows"),
@@ -109,6 +112,7 @@ _MAP_TEXT = {
     "order_similarity_about": N_("Most similar to the selected head first: the cosine of the thumbnails."),
     "merging_about": N_("Join sub-words into words: the mean over keys and queries."),
     "hiding_about": N_("Leave out tokens that stand for no text."),
+    "role_about": N_("Leave out the words of this role, or show them again."),
 }
 """In place of what is true of attention weights only."""
 
@@ -177,6 +181,27 @@ _LONG_KEYS = (
     ("Enter", N_("the words of the two sentences that are chosen")),
 )
 
+ROLES = {"system": N_("system"), "user": N_("user"), "assistant": N_("assistant"), "tool": N_("tool")}
+"""Who speaks in a chat, in the order of their colours; other roles follow, named as the messages name them."""
+
+TEMPLATE = "template"
+"""In place of the role of what a chat template writes between the messages."""
+
+
+_GREY = 7
+"""The place of the colour of what no role has written, in :data:`visformer.pictures.style.CURVES`."""
+
+
+def role_names(trace: Trace) -> dict[str | None, str]:
+    """Map each role in a Trace's chat to its name in links, in the order of colours; {} where no role is known."""
+    found = {role for side in ("src", "tgt") for role in trace.roles.get(side, ())}
+    known = [*(role for role in ROLES if role in found), *sorted(found - {*ROLES, None}, key=str)]
+    names: dict[str | None, str] = {
+        role: re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_" for role in known if role
+    }
+    return {**names, **({None: TEMPLATE} if None in found else {})} if names else {}
+
+
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 _ONLY = N_("Text")
 
@@ -197,8 +222,16 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
+    spoken = {None: N_("template"), **ROLES}
+    others = [role for role in role_names(trace) if role not in spoken]
+    colours: dict[str | None, int] = {None: _GREY}
+    colours.update((role, place) for place, role in enumerate([*ROLES, *others]))
     return {
         "text": {"lang": lang, **text},
+        "roles": [
+            {"name": name, "label": gettext(spoken.get(role, str(role))), "colour": colours[role]}
+            for role, name in role_names(trace).items()
+        ],
         "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [
             {"side": side, "title": gettext(title if len(sides) == len(_SIDES) else _ONLY)} for side, title in sides
