@@ -164,6 +164,11 @@ class TracedModel(ABC):
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
 
+    @property
+    def takes_chats(self) -> bool:
+        """Whether it takes messages: whether its tokenizer has a chat template."""
+        return False
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the tensors that :meth:`trace` can record and edits can change.
 

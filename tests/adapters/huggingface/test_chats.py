@@ -181,7 +181,10 @@ def test_the_trace_of_a_chat_has_its_roles_and_keeps_them_in_its_file(tmp_path):
     assert dict(vf.Trace.load(tmp_path / "chat.safetensors").roles) == dict(trace.roles)
     (first, second) = model.trace_many([CHAT, [MORE]])
     assert first.roles["tgt"] == roles and set(second.roles["tgt"]) == {None, "user"}
-    assert set(model.trace(CHAT, "No.").roles["tgt"][len(ids) :]) == {None}
+    prompt, before = HubText(tok).chat(CHAT, prompting=True)
+    answered = model.trace(CHAT, "No.")
+    assert answered.meta["ids"]["tgt"] == prompt + tok("No.", add_special_tokens=False)["input_ids"]
+    assert answered.roles["tgt"] == (*before, *["assistant"] * 3)
     assert visible(trace.tokens["tgt"][0]) == "<s>"
 
 

@@ -141,6 +141,11 @@ class HubModel(TracedModel):
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
+    @property
+    def takes_chats(self) -> bool:
+        """See :class:`TracedModel`."""
+        return self.text.has_template
+
     def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; ``second`` is appended: an encoder's pair, or a decoder's continuation."""
         more = None if second is None else self._given(second)
@@ -218,11 +223,11 @@ class HubModel(TracedModel):
         return traces
 
     def _roles(self, each: Encoded, sides: Mapping[str, list[int]]) -> dict[str, tuple[str | None, ...]]:
-        """The role of each token of a chat, by side; what continues it is part of no message."""
+        """The role of each token of a chat, by side; what continues it is the assistant's answer."""
         roles = each.request.roles
         if not roles or self._engine.kind != "decoder":
             return {"src": roles} if roles else {}
-        own = (*roles, *[None] * (len(sides["tgt"]) - len(roles)))
+        own = (*roles, *["assistant"] * (len(sides["tgt"]) - len(roles)))
         return {"tgt": own, "next": (*own[1:], None)}
 
     def _meta(self, each: Encoded, sides: Mapping[str, list[int]]) -> dict[str, Any]:
@@ -348,7 +353,8 @@ class HubModel(TracedModel):
             if any(kind != (place >= first) for place, kind in enumerate(kinds)):
                 raise TextError(N_("token_type_ids have to be 0 for a first text, and then 1 for a second one."))
             source, pair = (ids[:first], ids[first:]) if 0 < first < len(ids) else (ids, None)
-        ids, roles = self.text.chat(source) if is_chat(source) else (source, ())
+        prompting = target is not None or self.info.kind == "encoder-decoder"  # the answer follows
+        ids, roles = self.text.chat(source, prompting=prompting) if is_chat(source) else (source, ())
         return replace(super()._request(ids, target, pair=pair, **checked), roles=roles)
 
     def _prompt(self, source: Text) -> Text:

@@ -35,6 +35,7 @@ class HubText:
         limit = getattr(tokenizer, "model_max_length", None) or _NO_LIMIT
         self.max_tokens = int(limit) if limit < _NO_LIMIT else None
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
         self.scheme = "" if model is None else type(model).__name__
 
     def __reduce__(self) -> tuple[type["HubText"], tuple[Any]]:
