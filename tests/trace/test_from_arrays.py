@@ -562,6 +562,16 @@ def test_scores_of_heads_are_those_of_the_tokens_without_the_keys_before_them():
     assert np.isnan(scores["diagonal"][1, 2])
 
 
+def test_what_follows_tokens_alone_says_so_of_keys_before_them():
+    trace = vf.Trace.from_attention(target=TOKENS, decoder=weights(2, 3, 4, 6))
+    with pytest.raises(
+        TraceError, match=r"decoder\.0\.self_attn\.pattern has keys before its tokens, which rollout does"
+    ):
+        vf.analysis.rollout(trace)
+    with pytest.raises(TraceError, match="keys before its tokens, which compare does not follow"):
+        vf.compare(trace, trace)._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -222,7 +222,8 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
-    spoken = {None: N_("template"), **ROLES}
+    spoken: dict[str | None, str] = {None: N_("template")}
+    spoken.update(ROLES)
     others = [role for role in role_names(trace) if role not in spoken]
     colours: dict[str | None, int] = {None: _GREY}
     colours.update((role, place) for place, role in enumerate([*ROLES, *others]))

@@ -107,8 +107,8 @@ def _draw_all(run: Run) -> None:
         hold_sentence()  # the page has the picture itself
     else:
         with st.container(key="boxes"):
-            upright = "top" if _takes_chats() else "center"  # a chat is much higher than the other boxes
-            left, middle, right = st.columns([5, 4, 3], vertical_alignment=upright)
+            how: Any = "top" if _takes_chats() else "center"  # a chat is much higher than the other boxes
+            left, middle, right = st.columns([5, 4, 3], vertical_alignment=how)
         _sentence_boxes(run, left, middle, label_visibility="visible")
     if not boxes.reads_pictures():
         right.selectbox(
