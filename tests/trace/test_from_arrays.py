@@ -1,5 +1,6 @@
 """Trace.from_attention: arrays of any framework become a Trace, or an error says where they do not fit."""
 
+import json
 import re
 
 import numpy as np
@@ -530,6 +531,7 @@ def test_a_file_keeps_the_keys_before_the_tokens_and_the_heads_of_each_layer(tmp
     roles = {"tgt": [None, "user", "user", None]}
     trace = vf.Trace.from_attention(target=TOKENS, decoder=layers, roles=roles)
     assert trace.roles["prefix+tgt"] == (None, None, None, "user", "user", None)
+    assert json.loads(vf.export.to_json(trace))["roles"] == {side: [*each] for side, each in trace.roles.items()}
     trace.save(tmp_path / "x")
     again = vf.Trace.load(tmp_path / "x")
     for name in ("tokens", "special", "words", "roles"):
