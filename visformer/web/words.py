@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from visformer.errors import N_
-from visformer.panel import map_scale, ticks
+from visformer.panel import map_scale, speakers, ticks
 from visformer.trace import Trace
 from visformer.trace.overview import PatternOnDemand
 
@@ -181,25 +181,16 @@ _LONG_KEYS = (
     ("Enter", N_("the words of the two sentences that are chosen")),
 )
 
-ROLES = {"system": N_("system"), "user": N_("user"), "assistant": N_("assistant"), "tool": N_("tool")}
-"""Who speaks in a chat, in the order of their colours; other roles follow, named as the messages name them."""
-
 TEMPLATE = "template"
-"""In place of the role of what a chat template writes between the messages."""
-
-
-_GREY = 7
-"""The place of the colour of what no role has written, in :data:`visformer.pictures.style.CURVES`."""
+"""In links, what a chat template writes between the messages."""
 
 
 def role_names(trace: Trace) -> dict[str | None, str]:
-    """Map each role in a Trace's chat to its name in links, in the order of colours; {} where no role is known."""
-    found = {role for side in ("src", "tgt") for role in trace.roles.get(side, ())}
-    known = [*(role for role in ROLES if role in found), *sorted(found - {*ROLES, None}, key=str)]
-    names: dict[str | None, str] = {
-        role: re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_" for role in known if role
+    """Map each role in a Trace's chat to its name in links, in the order of :func:`visformer.panel.speakers`."""
+    return {
+        role: TEMPLATE if role is None else re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_"
+        for role in speakers(trace)
     }
-    return {**names, **({None: TEMPLATE} if None in found else {})} if names else {}
 
 
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
@@ -222,16 +213,12 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
-    spoken: dict[str | None, str] = {None: N_("template")}
-    spoken.update(ROLES)
-    others = [role for role in role_names(trace) if role not in spoken]
-    colours: dict[str | None, int] = {None: _GREY}
-    colours.update((role, place) for place, role in enumerate([*ROLES, *others]))
+    names = role_names(trace)
     return {
         "text": {"lang": lang, **text},
         "roles": [
-            {"name": name, "label": gettext(spoken.get(role, str(role))), "colour": colours[role]}
-            for role, name in role_names(trace).items()
+            {"name": names[role], "label": gettext(one.label), "colour": one.colour}
+            for role, one in speakers(trace).items()
         ],
         "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [
