@@ -335,7 +335,9 @@ def wanted_from_browser(data: bytes) -> None:
     words = ("wanted", "focus", "stack", "layer", "head", "encoder.self_attn/0/1", "decoder.cross_attn/1/max", "x/1/1")
     state = reader.mapping(words)
     plan = Plan(
-        {"encoder.self_attn": (3, 8, 600, 600)}, {"encoder.self_attn": (0, 1, 2)}, focus_from(state.get("focus"))
+        {"encoder.self_attn": (3, 8, 600, 600)},
+        {"encoder.self_attn": {0: 8, 1: 8, 2: 8}},
+        focus_from(state.get("focus")),
     )
     assert plan.first
     for chunk in plan.rest(wanted_from(state)):

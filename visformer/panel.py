@@ -47,6 +47,7 @@ class Labels:
         places: whether each label also shows its position, from 1, which distinguishes equal tokens.
         special: which labels are special tokens; empty: none.
         after: the token that each row predicts; empty: none.
+        speakers: of a chat, who says each, see :func:`speakers`; empty: it is no chat.
         written: False if the labels of an adjacent panel serve for these too; hovering still shows them.
     """
 
@@ -55,6 +56,7 @@ class Labels:
     places: bool = False
     special: tuple[bool, ...] = ()
     after: tuple[str, ...] = ()
+    speakers: "tuple[Speaker | None, ...]" = ()
     written: bool = True
 
     def __len__(self) -> int:
@@ -305,6 +307,33 @@ def one_by_one(shown: Iterable[Panel | Sequence[Panel]]) -> list[Panel]:
     return [panel for one in shown for panel in ([one] if isinstance(one, Panel) else one)]
 
 
+@dataclass(frozen=True)
+class Speaker:
+    """Who says something in a chat: ``label`` is translated if it is a message id, ``colour`` a place in ``CURVES``."""
+
+    label: str
+    colour: int
+
+
+_ROLES = {"system": N_("system"), "user": N_("user"), "assistant": N_("assistant"), "tool": N_("tool")}
+_TEMPLATE = Speaker(N_("template"), 7)
+"""What a chat template writes between the messages, in grey."""
+
+
+def speakers(trace: Trace) -> dict[str | None, Speaker]:
+    """Map each role in a Trace's chat to who it is, in the order of their colours; {} where no role is known."""
+    found = {role for side in ("src", "tgt") for role in trace.roles.get(side, ())}
+    names = [*_ROLES, *sorted(role for role in found if role is not None and role not in _ROLES)]
+    known: dict[str | None, Speaker] = {
+        role: Speaker(_ROLES.get(role, role), place % _TEMPLATE.colour)
+        for place, role in enumerate(names)
+        if role in found
+    }
+    return {**known, **({None: _TEMPLATE} if None in found else {})} if known else {}
+
+
 def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:
     """Return the tokens of a side as labels."""
-    return Labels(trace.tokens[side], title, places=True, special=trace.special[side])
+    known = speakers(trace)
+    said = tuple(map(known.get, trace.roles.get(side, ()))) if known else ()
+    return Labels(trace.tokens[side], title, places=True, special=trace.special[side], speakers=said)

@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+import numpy as np
 from playwright.sync_api import expect
 
 from tests.addresses import fields_of
@@ -199,3 +200,16 @@ def _cell(page, panel, row, column):
     layout = layout_of(page, canvas)
     x = layout["left"] + (column + 0.5) * layout["cellWidth"]
     return page.locator(canvas).first, {"x": x, "y": layout["top"] + (row + 0.5) * layout["cellHeight"]}
+
+
+def displayed_weights(page, rows, columns):
+    """Return the weight that the explorer displays for each cell."""
+    weights = page.locator(".vf-large").evaluate(
+        """(canvas, points) => points.map(({ x, y }) => {
+          const { left, top } = canvas.getBoundingClientRect()
+          canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }))
+          return Number(document.querySelector(".vf-root").dataset.weight)
+        })""",
+        points_of_cells(page, np.ndindex(rows, columns)),
+    )
+    return np.array(weights).reshape(rows, columns)

@@ -14,6 +14,7 @@ from tests.browser.support import (
     click_head,
     colours_at,
     colours_of,
+    displayed_weights,
     fingerprint,
     head_of,
     layout_of,
@@ -430,19 +431,6 @@ def test_every_shortcut_in_the_help_works(page):
 
 
 # Options
-
-
-def displayed_weights(page, rows, columns):
-    """Return the weight that the explorer displays for each cell."""
-    weights = page.locator(".vf-large").evaluate(
-        """(canvas, points) => points.map(({ x, y }) => {
-          const { left, top } = canvas.getBoundingClientRect()
-          canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: left + x, clientY: top + y }))
-          return Number(document.querySelector(".vf-root").dataset.weight)
-        })""",
-        points_of_cells(page, np.ndindex(rows, columns)),
-    )
-    return np.array(weights).reshape(rows, columns)
 
 
 SIDES = {ENCODER: ("src", "src"), DECODER: ("tgt", "tgt"), CROSS: ("tgt", "src")}

@@ -11,6 +11,7 @@ from tests.web.support import made_up_trace
 from visformer.errors import TraceError, VisformerError
 from visformer.export.attention import FAINTEST
 from visformer.export.marks import hexadecimal, ramp, steps_of
+from visformer.pictures.style import CURVES
 
 CROSS = {"stack": "decoder.cross_attn", "layer": 1, "head": 2}
 
@@ -45,3 +46,18 @@ def test_queries_and_views_that_do_not_exist_are_refused():
         vf.export.attention_svg(made_up_trace(), **CROSS, view="tokens", query=4)
     with pytest.raises(VisformerError, match="view is 'pie'; it can be heatmap, arcs, tokens"):
         vf.export.attention_svg(made_up_trace(), view="pie")
+
+
+@pytest.mark.parametrize("view", ["heatmap", "arcs"])
+def test_tokens_of_a_chat_have_the_colours_of_their_roles(view):
+    roles = [None, "user", "user", "poet", None]
+    given = {"target": list("abcde"), "decoder": np.full((1, 1, 5, 5), 0.2)}
+    plain = vf.Trace.from_attention(**given)
+    assert "template" not in texts(vf.export.attention_svg(plain, layer=0, head=0, view=view))
+    trace = vf.Trace.from_attention(**given, roles={"tgt": roles})
+    svg = vf.export.attention_svg(trace, layer=0, head=0, view=view, theme="dark")
+    user, poet, template = (CURVES["dark"][place] for place in (1, 4, 7))
+    rows, columns = (re.findall(rf'{line} fill="(#\w+)"', svg) for line in (r'width="3" height="[\d.]+"', 'height="3"'))
+    for side in (rows[:5], columns or rows[5:]):
+        assert side == [template, user, user, poet, template]
+    assert {"user", "poet", "template"} <= set(texts(svg))

@@ -42,9 +42,12 @@ def test_it_starts_at_the_chosen_head_and_view():
 def test_everything_that_a_link_can_choose_can_be_chosen():
     chosen = {"query": 2, "key": 0, "combine": "mean", "order": "entropy", "limit": "mass-0.9", "rows": "input"}
     flags = dict.fromkeys(("merging", "hiding", "renormalising"), True)
-    header = shown(vf.explorer(TRACE, heads=[(2, 1), (0, 3)], cells=[(1, 0)], lang="zh", **chosen, **flags))
+    without = ["user", "template"]
+    header = shown(
+        vf.explorer(TRACE, heads=[(2, 1), (0, 3)], cells=[(1, 0)], lang="zh", without=without, **chosen, **flags)
+    )
     assert header["start"] == {
-        **Selection(*first_head(TRACE), view="tokens", heads="2-1.0-3", cells="1-0").start(),
+        **Selection(*first_head(TRACE), view="tokens", heads="2-1.0-3", cells="1-0", without="user.template").start(),
         **chosen,
         **flags,
     }

@@ -23,6 +23,7 @@ def content(path):
         "tokens": _lists(trace.tokens),
         "special": _lists(trace.special),
         "words": _lists(trace.words),
+        "roles": _lists(trace.roles),
         "meta": dict(trace.meta),
         "tensors": [_tensor(trace[tensor]) for tensor in trace.names()],
         "params": [_tensor(tensor) for tensor in trace.params.values()],

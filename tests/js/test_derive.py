@@ -105,7 +105,8 @@ def test_javascript_and_python_decode_every_code_to_the_same_weight(node):
 ORDER = """
   const thumbs = args.thumbs.map((layer) => layer.map((head) => Uint8Array.from(head)))
   const thumbOf = ({ layer, head }) => thumbs[args.layers.indexOf(layer)][head]
-  const stack = { shape: args.shape, layers: args.layers, values: args.values, thumbOf }
+  const heads = args.layers.map(() => args.shape[1])
+  const stack = { shape: args.shape, heads, layers: args.layers, values: args.values, thumbOf }
   return m.ordered(stack, args.by, args.anchor).map(({ layer, head, score }) => [layer, head, score])
 """
 

@@ -7,8 +7,8 @@ import { ViewState } from "../../visformer/web/static/explorer/view_state.js"
 import { NAMES } from "../../visformer/web/static/explorer/views/index.js"
 
 const STACKS = [
-  { name: "encoder.self_attn", layers: [0, 1, 2], shape: [3, 4, 8, 8] },
-  { name: "decoder.cross_attn", layers: [1, 3], shape: [2, 4, 5, 8] },
+  { name: "encoder.self_attn", layers: [0, 1, 2], heads: [4, 4, 4], shape: [3, 4, 8, 8] },
+  { name: "decoder.cross_attn", layers: [1, 3], heads: [4, 4], shape: [2, 4, 5, 8] },
 ]
 
 function started(start = {}) {
@@ -31,7 +31,7 @@ test("invalid fields of a start are ignored, and numbers out of range are clippe
 test("a selection is restored as it was", () => {
   const start = {
     stack: "decoder.cross_attn", layer: 3, head: 2, view: "arcs", combine: "max", order: "entropy", limit: "mass-0.75",
-    merging: true, hiding: true, renormalising: true, rows: "input", heads: "1-0.3-2",
+    merging: true, hiding: true, renormalising: true, without: "system.template", rows: "input", heads: "1-0.3-2",
   } // prettier-ignore
   assert.deepEqual(started(start).selection(), start)
 })

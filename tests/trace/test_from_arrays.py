@@ -1,10 +1,12 @@
 """Trace.from_attention: arrays of any framework become a Trace, or an error says where they do not fit."""
 
+import json
 import re
 
 import numpy as np
 import pytest
 import torch
+from transformers import DynamicCache
 from transformers.modeling_outputs import Seq2SeqModelOutput
 
 import visformer as vf
@@ -188,7 +190,7 @@ def invalid(value, *, query=2):
         (weights(2, 3, 5, 5), r"patterns\[0\] has shape \(3, 5, 5\); expected .* \(any, 4, 4\)"),
         (weights(4), r"patterns has shape \(4,\); expected \(layer, head, query, key\)"),
         (weights(2, 2, 3, 4, 4), r"patterns\[0\] has shape \(2, 3, 4, 4\): a batch of 2"),
-        ((weights(3, 4, 4), weights(2, 4, 4)), r"patterns\[1\] has 2 heads, but patterns\[0\] has 3"),
+        ((weights(3, 4, 4), weights(3, 4, 6)), r"patterns\[1\] has shape \(3, 4, 6\); expected .* \(any, 4, 4\)"),
         ((weights(3, 4, 4), None), r"patterns\[1\] is None. .*eager"),
         (invalid(-0.5), r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is -0.5, not a probability"),
         (invalid(np.nan), r"patterns\[1\], head 1, query 2, key 0 \(from 0\) is NaN. A query whose keys are all mas"),
@@ -233,7 +235,7 @@ def test_other_outputs_of_transformers_models_are_refused_with_a_remedy():
     for nothing in ((), None, (None, None)):
         with pytest.raises(TraceError, match='attn_implementation="eager"'):
             vf.Trace.from_attention(TOKENS, nothing)
-    with pytest.raises(TraceError, match=r"patterns is a tuple of 3 steps with 2 layers each, as generate\(\) returns"):
+    with pytest.raises(TraceError, match=r"patterns is a tuple of 3 steps with 2 layers each, .* give it as decoder="):
         vf.Trace.from_attention(TOKENS, ((layer, layer),) * 3)
     whole = Seq2SeqModelOutput(last_hidden_state=layer, encoder_attentions=(layer,), cross_attentions=(layer,))
     with pytest.raises(TraceError, match=r"whole output with cross_attentions, encoder_attentions: give one of them"):
@@ -420,3 +422,188 @@ def test_attention_before_tokens_as_bertviz_takes_them_is_refused_in_a_short_sen
     with pytest.raises(TraceError, match="tokens is an array, not a list of texts: the tokens come first") as caught:
         vf.Trace.from_attention(attention, list(TOKENS))
     assert len(str(caught.value)) < 100
+
+
+# What generate() returns ----------------------------------------------------------------------------------------------
+
+PROMPT = torch.tensor([[5, 6, 7, 8, 9]])
+
+
+def generated(module, ids=PROMPT, **options):
+    """Return six tokens and their attention, as generate() returns them."""
+    how = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False, "pad_token_id": 0, **options}
+    return module.generate(ids, output_attentions=True, return_dict_in_generate=True, **how)
+
+
+def names_of(ids):
+    return [f"t{i}" for i in ids.tolist()]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "gemma3_text", "gpt_oss"])
+@pytest.mark.parametrize("cache", [{}, {"use_cache": False}, {"cache_implementation": "static"}], ids=str)
+def test_the_steps_of_a_decoder_are_the_rows_of_one_pass(family, cache):
+    module = tiny_module(family)
+    out = generated(module, **cache)
+    ids = out.sequences[0]
+    with torch.inference_mode():
+        whole = module(ids[None, :-1], output_attentions=True).attentions
+    trace = vf.Trace.from_attention(target=names_of(ids), decoder=out.attentions, sink=family == "gpt_oss")
+    np.testing.assert_allclose(trace.stack("decoder"), torch.cat(whole).numpy(), atol=1e-5)
+    assert trace.tokens["tgt"] == tuple(names_of(ids[:-1])) and trace.tokens["next"] == tuple(names_of(ids[1:]))
+    read = vf.Trace.from_attention(target=names_of(ids[:-1]), decoder=out.attentions, sink=family == "gpt_oss")
+    np.testing.assert_array_equal(read.stack("decoder"), trace.stack("decoder"))
+
+
+@pytest.mark.parametrize("family", ["bart", "t5"])
+@pytest.mark.parametrize("begin", [None, torch.tensor([[2, 9, 8]])], ids=["alone", "after a prompt"])
+def test_the_steps_of_an_encoder_decoder_are_the_rows_of_one_pass(family, begin):
+    module = tiny_module(family)
+    out = generated(module, **({} if begin is None else {"decoder_input_ids": begin}))
+    ids = out.sequences[0]
+    with torch.inference_mode():
+        whole = module(PROMPT, decoder_input_ids=ids[None, :-1], output_attentions=True)
+    trace = vf.Trace.from_attention(
+        names_of(PROMPT[0]),
+        out.encoder_attentions,
+        target=names_of(ids),
+        decoder=out.decoder_attentions,
+        cross=out.cross_attentions,
+    )
+    for stack, theirs in (
+        (("encoder", "self_attn"), whole.encoder_attentions),
+        (("decoder", "self_attn"), whole.decoder_attentions),
+        (("decoder", "cross_attn"), whole.cross_attentions),
+    ):
+        np.testing.assert_allclose(trace.stack(*stack), torch.cat(theirs).numpy(), atol=1e-5)
+
+
+def test_generation_that_continues_a_cache_has_the_earlier_tokens_before_its_own():
+    module = tiny_module("llama")
+    with torch.inference_mode():
+        past = module(PROMPT[:, :3], use_cache=True).past_key_values
+    out = generated(module, past_key_values=past)
+    ids = out.sequences[0]
+    with torch.inference_mode():
+        whole = torch.cat(module(ids[None, :-1], output_attentions=True).attentions)
+    trace = vf.Trace.from_attention(
+        target=names_of(ids[3:]), decoder=out.attentions, prefix={"tgt": names_of(PROMPT[0, :3])}
+    )
+    np.testing.assert_allclose(trace.stack("decoder"), whole[:, :, 3:].numpy(), atol=1e-5)
+    assert trace.tokens["prefix+tgt"] == tuple(names_of(ids[:-1])) and not any(trace.special["prefix+tgt"])
+
+
+def test_beams_several_texts_and_fused_attention_are_refused_with_the_remedy():
+    module = tiny_module("gpt2")
+    for options in ({"num_beams": 2}, {"num_return_sequences": 2, "do_sample": True}):
+        out = generated(module, **options)
+        with pytest.raises(TraceError, match=r"decoder\[0\]\[0\] has shape \(2, 4, 5, 5\).*num_beams=1"):
+            vf.Trace.from_attention(target=names_of(out.sequences[0]), decoder=out.attentions)
+    nothing = ((None, None),) * 3
+    with pytest.raises(TraceError, match=r'decoder\[0\]\[0\] is None.*attn_implementation="eager"'):
+        vf.Trace.from_attention(target=TARGET, decoder=nothing)
+    steps = generated(module).attentions
+    with pytest.raises(TraceError, match="its steps differ in layers or shapes"):
+        vf.Trace.from_attention(target=TARGET, decoder=(*steps[:3], steps[3][:1]))
+    with pytest.raises(TraceError, match=r"decoder\[0\] has shape \(4, 10, 10\); expected .* \(any, 3, 3\)"):
+        vf.Trace.from_attention(target=TARGET, decoder=steps)
+
+
+# More keys than tokens, and layers of unequal heads -------------------------------------------------------------------
+
+
+def test_keys_before_the_tokens_are_named():
+    patterns = weights(2, 3, 4, 6)
+    trace = vf.Trace.from_attention(target=TOKENS, decoder=patterns)
+    np.testing.assert_array_equal(trace.stack("decoder"), patterns)
+    assert trace.tokens["tgt"] == TOKENS and trace.tokens["prefix+tgt"] == ("[prefix 1]", "[prefix 2]", *TOKENS)
+    assert trace.special["prefix+tgt"] == (True, True, True, False, False, True)
+    assert vf.export.to_csv(trace).count(",[prefix 2],") == 2 * 3 * 4
+    named = vf.Trace.from_attention(
+        TOKENS, patterns, target=TARGET, cross=weights(1, 3, 3, 6), prefix={"src": ["one", "</s>"]}
+    )
+    assert named.tokens["prefix+src"] == ("one", "</s>", *TOKENS)
+    assert named.special["prefix+src"][:2] == (False, True)
+    assert [axis.side for axis in named["decoder.0.cross_attn.pattern"].axes] == [None, "tgt", "prefix+src"]
+
+
+def test_a_file_keeps_the_keys_before_the_tokens_and_the_heads_of_each_layer(tmp_path):
+    layers = [weights(3, 4, 6), weights(1, 4, 6), weights(4, 4, 6)]
+    roles = {"tgt": [None, "user", "user", None]}
+    trace = vf.Trace.from_attention(target=TOKENS, decoder=layers, roles=roles)
+    assert trace.roles["prefix+tgt"] == (None, None, None, "user", "user", None)
+    assert json.loads(vf.export.to_json(trace))["roles"] == {side: [*each] for side, each in trace.roles.items()}
+    trace.save(tmp_path / "x")
+    again = vf.Trace.load(tmp_path / "x")
+    for name in ("tokens", "special", "words", "roles"):
+        assert dict(getattr(again, name)) == dict(getattr(trace, name))
+    for i, layer in enumerate(layers):
+        np.testing.assert_array_equal(again[f"decoder.{i}.self_attn.pattern"].value, layer)
+
+
+def test_the_keys_of_prefix_tuning_are_those_that_transformers_computes():
+    """Prefix tuning is a cache of learned keys and values before the text."""
+    module, past = tiny_module("llama"), DynamicCache()
+    for layer in range(3):
+        past.update(weights(1, 2, 2, 4, seed=layer), weights(1, 2, 2, 4), layer)  # (batch, kv_head, key, d_k)
+    with torch.inference_mode():
+        theirs = module(PROMPT, past_key_values=past, output_attentions=True).attentions
+    trace = vf.Trace.from_attention(target=names_of(PROMPT[0]), decoder=theirs)
+    np.testing.assert_array_equal(trace.stack("decoder"), torch.cat(theirs).numpy())
+    assert trace.tokens["prefix+tgt"][:3] == ("[prefix 1]", "[prefix 2]", "t5")
+
+
+def test_scores_of_heads_are_those_of_the_tokens_without_the_keys_before_them():
+    layers = [weights(3, 4, 6).numpy(), weights(2, 4, 6, seed=1).numpy()]
+    trace = vf.Trace.from_attention(TOKENS, layers)
+    scores = vf.analysis.mean_head_scores(trace, "encoder")
+    for row, layer in enumerate(layers):
+        own = layer[..., 2:]
+        diagonal = np.trace(own, axis1=1, axis2=2) / 4
+        np.testing.assert_allclose(scores["diagonal"][row, : len(layer)], diagonal, atol=1e-6)
+        np.testing.assert_allclose(scores["first"][row, : len(layer)], own[..., 0].mean(axis=1), atol=1e-6)
+    assert np.isnan(scores["diagonal"][1, 2])
+
+
+def test_what_follows_tokens_alone_says_so_of_keys_before_them():
+    trace = vf.Trace.from_attention(target=TOKENS, decoder=weights(2, 3, 4, 6))
+    with pytest.raises(
+        TraceError, match=r"decoder\.0\.self_attn\.pattern has keys before its tokens, which rollout does"
+    ):
+        vf.analysis.rollout(trace)
+    with pytest.raises(TraceError, match="keys before its tokens, which compare does not follow"):
+        vf.compare(trace, trace)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cross": weights(1, 2, 3, 6)}, r"cross\[0\] has shape \(2, 3, 6\); expected .* \(any, 3, 4\)"),
+        ({"patterns": weights(1, 2, 4, 4), "prefix": {"src": ["x"]}}, r"prefix\['src'\] names 1 keys, but no array"),
+        (
+            {"patterns": weights(1, 2, 4, 6), "prefix": {"src": ["x"]}},
+            r"has shape \(2, 4, 6\); expected .* \(any, 4, 4\)",
+        ),
+        ({"patterns": weights(1, 2, 4, 6), "prefix": ["x", "y"]}, r"prefix is \['x', 'y'\]; give a dict from"),
+        ({"patterns": weights(1, 2, 4, 6), "prefix": {"src": [1, 2]}}, r"prefix\['src'\]\[0\] is 1, not a text"),
+        ({"patterns": weights(1, 2, 4, 4), "roles": {"src": [1] * 4}}, "roles contains 1: give the role of each"),
+        ({"patterns": weights(1, 2, 4, 4), "roles": {"src": ["user"]}}, r"roles\['src'\] has 1 entries for 4 tokens"),
+    ],
+)
+def test_keys_and_roles_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(TraceError, match=message):
+        vf.Trace.from_attention(**{"tokens": TOKENS, "target": TARGET, **arguments})
+
+
+def test_layers_of_unequal_heads_are_drawn_with_the_heads_that_they_have():
+    trace = vf.Trace.from_attention(TOKENS, [weights(3, 4, 4), weights(1, 4, 4)])
+    assert [len(layer) for layer in trace.layers("encoder").values()] == [3, 1]
+    with pytest.raises(
+        TraceError, match=r"encoder.1.self_attn.pattern has 1 heads, but encoder.0.self_attn.pattern has"
+    ):
+        trace.stack("encoder")
+    assert vf.export.attention_svg(trace, stack="encoder.self_attn").count("<image") == 0
+    (heatmap,) = vf.figures.attention_heads(trace, "encoder").data
+    shown = ~np.isnan(np.array(heatmap.z, dtype=float))
+    assert shown[:5].sum() == 3 * 16 and shown[5:].sum() == 16
+    with pytest.raises(TraceError, match="has no head 1: there are 0"):
+        vf.export.attention_svg(trace, layer=1, head=1)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from benchmarks.messages import read_message
 from tests.web.support import digits, heads_of, made_up_trace, shapes_of, with_gaps
 from visformer.analysis.heads import SCORES, head_scores
-from visformer.errors import TraceError
 from visformer.system import limits
 from visformer.system.limits import MAX_WANTED
 from visformer.trace import Trace
@@ -85,7 +84,7 @@ sizes_of_plans = st.dictionaries(
     st.none() | st.builds(Focus, st.sampled_from((*STACKS, "?")), st.integers(), st.integers()),
 )
 def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, step, focus):
-    layers = {stack: range(0, step * shape[0], step) for stack, shape in shapes.items()}
+    layers = {stack: dict.fromkeys(range(0, step * shape[0], step), shape[1]) for stack, shape in shapes.items()}
     plan = Plan(shapes, layers, focus)
     heads = [(c.stack, c.layer, c.head + i) for c in (*plan.first, *plan.missing) for i in range(c.n)]
     assert sorted(heads) == sorted(every_head(shapes, layers))
@@ -105,7 +104,7 @@ def test_a_plan_has_every_head_once_and_stays_within_its_budget(shapes, step, fo
 
 
 def test_the_mean_of_a_layer_is_sent_although_its_first_head_was():
-    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)}, {"encoder.self_attn": (0, 1)})
+    plan = Plan({"encoder.self_attn": (2, 8, 400, 400)}, {"encoder.self_attn": {0: 8, 1: 8}})
     (first,) = plan.first
     chunks = plan.rest([f"encoder.self_attn/0/{head}" for head in (0, 1, "mean")])
     assert (first.n, [(chunk.head, chunk.over) for chunk in chunks]) == (1, [(1, None), (0, "mean")])
@@ -309,14 +308,26 @@ def test_windows_are_those_of_the_recorded_layers():
     assert [stack["windows"] for stack in header["stacks"]] == [[3, 5], [3, 5], None]
 
 
-def test_layers_with_different_numbers_of_heads_are_refused_in_one_sentence():
+def test_a_layer_with_fewer_heads_sends_those_that_it_has():
     trace = made_up_trace()
     name = "encoder.1.self_attn.pattern"
     ragged = replace(trace, tensors={**trace.tensors, name: replace(trace[name], value=trace[name].value[:2])})
-    with pytest.raises(
-        TraceError, match=r"encoder\.1\.self_attn\.pattern has 2 heads, but encoder\.0\.\S+ has 3: take"
-    ):
-        pack(ragged)
+    header, numbers = read_message(pack(ragged))
+    whole, all_numbers = read_message(pack(trace))
+    (stack,) = (each for each in header["stacks"] if each["name"] == "encoder.self_attn")
+    (other,) = (each for each in whole["stacks"] if each["name"] == "encoder.self_attn")
+    assert stack["heads"] == [n - (i == 1) for i, n in enumerate(other["heads"])]
+    chunks = [chunk for chunk in header["chunks"] if chunk["stack"] == "encoder.self_attn"]
+    assert {(chunk["layer"], chunk["n"]) for chunk in chunks} == {*enumerate(stack["heads"])}
+    shape = (*stack["shape"][:2], *stack["thumb"])  # (layer, head, row, column)
+    thumbs, before = (
+        np.frombuffer(bytes(sent), np.uint8, prod(shape), each["thumbs"]).reshape(shape).copy()
+        for sent, each in ((numbers, stack), (all_numbers, other))
+    )
+    assert not thumbs[1, 2].any()
+    before[1, 2] = 0
+    np.testing.assert_array_equal(thumbs, before)
+    assert stack["values"]["entropy"][1][2] is None and other["values"]["entropy"][1][2] is not None
 
 
 @pytest.mark.parametrize("meta", [{}, {"n_kv_heads": None}, {"n_kv_heads": 0}, {"n_kv_heads": "2"}, {"windows": [1]}])

@@ -26,6 +26,7 @@ selections = st.builds(
     merging=st.booleans(),
     hiding=st.booleans(),
     renormalising=st.booleans(),
+    without=st.lists(st.sampled_from(["system", "user", "template"]), unique=True).map(".".join),
     rows=st.sampled_from(ROWS),
     heads=st.lists(heads, max_size=12).map(".".join),
     cells=st.lists(heads, max_size=7).map(".".join),

@@ -165,6 +165,11 @@ class TracedModel(ABC):
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
 
+    @property
+    def takes_chats(self) -> bool:
+        """Whether it takes messages: whether its tokenizer has a chat template."""
+        return False
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the tensors that :meth:`trace` can record and edits can change.
 
@@ -232,7 +237,7 @@ class TracedModel(ABC):
         """
         self._require_decoder()
         self._require_language(to)
-        given = self._given(source)
+        given = self._given(self._prompt(source))
         settings = Settings(
             prefix=self._prefix(prefix),
             beam_size=beam_size,
@@ -282,7 +287,7 @@ class TracedModel(ABC):
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
             how: dict[str, Any] = {"edits": renewed(settings.edits), "max_new_tokens": settings.max_new_tokens}
-            return self._encode(self._request(row[0], to=to, record=(), **how))
+            return self._encode(self._request(self._prompt(row[0]), to=to, record=(), **how))
 
         def run(encoded: Sequence[Encoded]) -> list[Decoding]:
             with self._computing():
@@ -839,6 +844,10 @@ class TracedModel(ABC):
         default = limits.NEW_TOKENS if self.info.kind == "decoder" else 2 * n_src + 20
         wanted = default if max_new_tokens is None else max_new_tokens
         return wanted if self.info.max_tokens is None else max(1, min(self.info.max_tokens - n_prefix, wanted))
+
+    def _prompt(self, source: Text) -> Text:
+        """What is to be answered or continued."""
+        return source
 
     def _given(self, text: Text, *, of_target: bool = False) -> str | list[int]:
         """Check a text, or the token ids in its place."""

@@ -24,6 +24,7 @@ from visformer.model.decoding import (
     reshape,
 )
 from visformer.system.arguments import require_whole
+from visformer.system.progress import report
 from visformer.trace.tokens import distinguished, likeliest
 
 
@@ -146,6 +147,7 @@ class Generator:
 
         def watch(log_probabilities: Tensor, chosen: Tensor) -> None:
             steps.append(self._step(log_probabilities[0], distribution(log_probabilities)[0], int(chosen)))
+            report(len(steps), limit)
 
         (ids,) = decode(next_token, start, choose=choose, end_ids=self.end_ids, max_new_tokens=limit, watch=watch)
         return self.decoding([*how.prefix, *ids], _confidence(steps), steps=steps)

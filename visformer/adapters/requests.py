@@ -46,6 +46,7 @@ class TextRequest:
     record: tuple[str, ...]
     edits: Sequence[CheckedEdit]
     max_new_tokens: int | None = None
+    roles: tuple[str | None, ...] = ()  # of each token of a chat
 
 
 @dataclass(frozen=True)

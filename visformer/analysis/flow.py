@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from visformer.analysis.needs import Floats, blocks_of, depth, optional, place_of, read, tolerance
 from visformer.errors import N_, ShapeError, TraceError
 from visformer.trace import Trace
+from visformer.trace.stacks import require_only_tokens
 
 ShareOf = Callable[[str], Floats]
 """Maps the path of an attention to shares: (query, key), in cross-attention (query, key + 1), last the residual."""
@@ -90,6 +91,7 @@ def halves(trace: Trace, path: str) -> Floats:
 
 def stacks_of(trace: Trace, method: str) -> tuple[int, int, bool]:
     """Return the depths of encoder and decoder, and whether the decoder reads the encoder."""
+    require_only_tokens(trace, method)
     if (blocks := trace.blocks) is not None:
         depths = [depth(stack, method) for stack in (blocks.encoder, blocks.decoder)]
         return depths[0], depths[1], all(depths)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from visformer.adapters.checkpoints import model_of, start_of
 from visformer.errors import N_, TraceError
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.names import PREFIX
 from visformer.trace.overview import PatternOnDemand
 from visformer.trace.row_totals import ATTENDING, BY_ROW, COUNTED, RECEIVED, ROWS, Floats, Marks, Sums, Tokens
-from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
+from visformer.trace.stacks import STACKS, Stack, ranges
 
 _BLOCK = 1 << 16
 """Weights per block: few enough to fit the CPU cache, enough to amortise NumPy's call overhead."""
@@ -100,7 +101,8 @@ def head_scores(
         cross: whether rows and columns are different sentences; scores that are then meaningless are left out.
 
     Returns:
-        Score name to (layer, head) float64; NaN for a head without a row that is not masked and can have the score.
+        Score name to (layer, head) float64; NaN for a head without a row that is not masked and can have the score,
+        and, where layers differ in heads, for heads that a layer does not have.
     """
     totals = _totals([*map(_of_one_text, layers)], Marks.of([queries], [keys], [special], cross))
     return _means({name: total[0] for name, total in totals.items()})
@@ -131,7 +133,7 @@ def mean_head_scores(
     for trace in [traces] if isinstance(traces, Trace) else traces:
         layers = trace.layers(stack, attention)
         before = require_alike(layers, before)
-        totals = row_totals([trace], layers, [*map(_of_one_text, layers.values())])
+        totals = row_totals([trace], layers, [_of_one_text(of_tokens(trace, layer)) for layer in layers.values()])
         for name in (BY_ROW, ATTENDING, RECEIVED):
             del totals[name]
         sums = {name: total[0] + sums.get(name, 0.0) for name, total in totals.items()}
@@ -149,7 +151,8 @@ def require_alike(layers: Mapping[int, TracedTensor], before: str | None) -> str
     one = next(iter(layers.values()))
     if one.name.endswith(".map"):
         raise TraceError(N_("{name} holds any numbers: only attention weights have scores of heads."), name=one.name)
-    given = f"{ranges(layers)} × {shape_of(layers)[1]}"
+    heads = [len(layer) for layer in layers.values()]
+    given = f"{ranges(layers)} × {', '.join(map(str, heads if len({*heads}) > 1 else heads[:1]))}"
     if before is not None and given != before:
         raise TraceError(
             N_("Traces of one model belong together: one has layers (from 0) × heads {given}, others {before}."),
@@ -173,10 +176,19 @@ def row_totals(
         (text, layer, head) for each score, ROWS and what COUNTED names; (text, layer, head, query) for BY_ROW and
         ATTENDING; (text, layer, head, key) for RECEIVED.
     """
-    queries, keys = (str(axis.side) for axis in next(iter(layers.values())).axes[1:])
+    queries, keys = (str(axis.side).removeprefix(PREFIX) for axis in next(iter(layers.values())).axes[1:])
     rows, columns = ([trace.tokens[side] for trace in traces] for side in (queries, keys))
     special = [trace.special[keys] for trace in traces]
     return _totals(patterns, Marks.of(rows, columns, special, queries != keys))
+
+
+def of_tokens(trace: Trace, pattern: TracedTensor) -> TracedTensor | Floats:
+    """Return a pattern's columns of its tokens, without keys before them: scores of positions are of tokens."""
+    side = str(pattern.axes[2].side)
+    if not side.startswith(PREFIX):
+        return pattern
+    columns: Floats = pattern.value[..., -len(trace.tokens[side.removeprefix(PREFIX)]) :]
+    return columns
 
 
 def is_word(token: str, special: bool = False) -> bool:
@@ -216,7 +228,7 @@ def clearest_head(trace: Trace, stack: Stack) -> tuple[int, int]:
     best, most = (next(iter(stack.layers(trace))), 0), 0.0
     for layer, pattern in stack.layers(trace).items():
         means = (
-            np.where(others, pattern.value, 0.0).max(axis=-1).sum(axis=-1)
+            np.where(others, of_tokens(trace, pattern), 0.0).max(axis=-1).sum(axis=-1)
         )  # (head,), of as many words for every head
         if means.max() > most:
             best, most = (layer, int(means.argmax())), float(means.max())
@@ -294,7 +306,16 @@ def _totals(layers: Sequence[Floats | Sums], marks: Marks) -> dict[str, npt.NDAr
         sums = [layer if isinstance(layer, Sums) else Sums.of(layer, marks) for layer in layers]
     blocks = [each.totals(marks) for each in sums]
     joined = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
-    return {name: total.reshape(len(total), len(layers), -1, *total.shape[2:]) for name, total in joined.items()}
+    heads = [(layer.mass if isinstance(layer, Sums) else layer).shape[1] for layer in layers]
+    has = np.arange(max(heads)) < np.array(heads)[:, None]  # (layer, head)
+    return {name: _by_layer(total, has) for name, total in joined.items()}
+
+
+def _by_layer(totals: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Turn (text, all heads, ...) into (text, layer, head, ...), NaN for heads that a layer does not have."""
+    table = np.full((len(totals), *has.shape, *totals.shape[2:]), np.nan)
+    table[:, has] = totals
+    return table
 
 
 def _means(totals: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, npt.NDArray[np.float64]]:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from visformer.analysis.heads import first_head
 from visformer.errors import N_, TraceError, VisformerError, translated
 from visformer.export.marks import MarkBlock, document, hexadecimal, ink_on, ramp, shorten, steps_of, text, width_of
-from visformer.export.svg import heads_svg, panels_svg, scale_legend, words_of
+from visformer.export.svg import heads_svg, panels_svg, scale_legend, speakers_legend, words_of
 from visformer.i18n import Gettext
 from visformer.panel import Panel, map_scale, stack_title, traced
 from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, Stack, ranges, shape_of
+from visformer.trace.stacks import STACKS, Stack, ranges
 from visformer.web.payload import SINK, sink_of, with_sink
 from visformer.web.selection import Exported, Selection
 
@@ -44,6 +44,11 @@ def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, ab
         marks.append(text(translated(labels.title, gettext), x, 36, size=12, fill=FAINT[theme], anchor=anchor))
         for i, words in enumerate(words_of(labels)):
             ink = FAINT[theme] if labels.special and labels.special[i] else TEXT[theme]
+            if labels.speakers and (said := labels.speakers[i]) is not None:
+                colour, at = CURVES[theme][said.colour], x + (-5 if anchor == "end" else 2)
+                marks.append(
+                    f'<rect x="{at:g}" y="{_HEAD + (i - 0.5) * _ROW:g}" width="3" height="{_ROW:g}" fill="{colour}"/>'
+                )
             short = shorten(words, _SIZE, _LABEL - 10)
             beside = -8 if anchor == "end" else 8
             marks.append(text(short, x + beside, _HEAD + i * _ROW, size=_SIZE, fill=ink, anchor=anchor))
@@ -59,6 +64,9 @@ def arcs_svg(panel: Panel, *, theme: Theme = "light", gettext: Gettext = str, ab
                 f'stroke="{colour}" stroke-opacity="{strength:.3f}" stroke-width="{width:.2f}"{dashes}/>'
             )
     height = _HEAD + max(len(panel.rows), len(panel.columns)) * _ROW
+    if (spoken := speakers_legend(panel, theme, gettext)) is not None:
+        marks.append(spoken.at(0, height))
+        height += spoken.height
     if panel.scale != "weight":
         legend = scale_legend(panel.scale, theme, limit=panel.end)
         marks.append(legend.at(0, height))
@@ -170,14 +178,16 @@ def attention_svg(
 
 def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:
     """Append a column that belongs to no token."""
-    columns = replace(panel.columns, texts=(*panel.columns.texts, label), special=(*panel.columns.special, True))
+    own, said = panel.columns, panel.columns.speakers
+    columns = replace(
+        own, texts=(*own.texts, label), special=(*own.special, True), speakers=(*said, None) if said else ()
+    )
     return replace(panel, values=np.column_stack([panel.values, values]), columns=columns)
 
 
 def _all_heads(trace: Trace, stack: Stack) -> Mapping[int, NDArray[Any]]:
     """Return the patterns of a stack by layer; if there are sinks, with their weights as the last column."""
     layers = stack.layers(trace)
-    shape_of(layers)
     sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
     if all(sink is None for sink in sinks.values()):
         return {layer: pattern.value for layer, pattern in layers.items()}
@@ -217,7 +227,7 @@ def selected(
     stack, layer, head = _begun(trace, stack, layer, head)
     chosen = _stack(trace, stack)
     layers = chosen.layers(trace)
-    _, n_heads, n_queries, n_keys = shape_of(layers)
+    n_heads, n_queries, n_keys = layers.get(layer or 0, next(iter(layers.values()))).shape
     places: dict[str, tuple[int | None, Collection[int]]] = {
         "layer": (layer, layers),
         "head": (head, range(n_heads)),

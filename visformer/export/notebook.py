@@ -55,6 +55,7 @@ def explorer(
     merging: bool = False,
     hiding: bool = False,
     renormalising: bool = False,
+    without: Iterable[str] = (),
     rows: Literal["input", "prediction", "both"] = "input",
     lang: str = "en",
 ) -> Explorer:
@@ -79,6 +80,7 @@ def explorer(
         merging: whether sub-words are merged into words.
         hiding: whether special tokens are hidden.
         renormalising: whether rows are then rescaled to sum to 1.
+        without: of a chat, the roles whose tokens are hidden, such as "system"; "template" is what its template writes.
         rows: what names the rows of a decoder: the token that they read as input, the one that they predict, or both.
         lang: the language of its words: "en", "zh" or another that visformer has.
 
@@ -100,6 +102,7 @@ def explorer(
         )
     _require_language(lang)
     texts = {"view": view, "combine": combine, "order": order, "limit": limit, "rows": rows}
+    texts["without"] = ".".join([without] if isinstance(without, str) else without)
     how, wrong = Selection.from_link({field: text for field, text in texts.items() if text})
     if not wrong:
         _, wrong = replace(place, order=how.order).fitting(trace)

@@ -24,7 +24,7 @@ from visformer.export.marks import (
 )
 from visformer.i18n import Gettext
 from visformer.panel import FINE, LARGE, LEAST, Labels, Panel, Scale, ticks
-from visformer.pictures.style import BACKGROUND, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
+from visformer.pictures.style import BACKGROUND, CURVES, FAINT, PRIMARY, SYMBOLS, TEXT, Theme, visible
 from visformer.system import limits
 from visformer.trace import TracedTensor
 
@@ -79,7 +79,7 @@ def heads_svg(
     """Draw every head of a stack: a row for each layer, a column for each head.
 
     Args:
-        layers: :meth:`visformer.trace.Trace.layers`, all of the same shape (head, query, key).
+        layers: :meth:`visformer.trace.Trace.layers`, (head, query, key) each; they may differ in heads.
         title: above it; translated where it is a message id.
         scale: as of :class:`visformer.panel.Panel`.
         limit: the end of a scale of other values than weights.
@@ -95,7 +95,7 @@ def heads_svg(
     """
     if not layers:
         raise VisformerError(N_("There is no layer to draw: give at least one."))
-    n_heads, n_queries, n_keys = next(iter(layers.values())).shape
+    n_heads, (n_queries, n_keys) = max(map(len, layers.values())), next(iter(layers.values())).shape[1:]
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp(scale, theme)
     title = translated(title, gettext)
@@ -107,7 +107,7 @@ def heads_svg(
     for row, (layer, patterns) in enumerate(layers.items()):
         middle = top + row * step + size / 2
         parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
-        for head in range(n_heads):
+        for head in range(len(patterns)):
             steps = steps_of(patterns[head], scale, limit)
             block = MarkBlock(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
             parts.append(block.at(left + head * step, top + row * step))
@@ -162,6 +162,9 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     legend = scale_legend(panel.scale, theme, limit=panel.end, middle=panel.middle)
     parts.append(legend.at(0, height))
     height += legend.height
+    if (spoken := speakers_legend(panel, theme, gettext)) is not None:
+        parts.append(spoken.at(0, height + 6))
+        height += spoken.height + 6
     if note:
         parts.append(text(note, 0, height + 12, size=_TITLE, fill=FAINT[theme]))
         height += 20
@@ -192,7 +195,7 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     inside = cells(steps, colours, size) + grid(panel.values.shape, size, theme) + _outlines(panel, size, theme)
     if width >= 30 and height >= 16:
         inside += _numbers(panel, steps, colours, size)
-    parts = [MarkBlock(0, 0, inside).at(left, top)]
+    parts = [MarkBlock(0, 0, inside + _speakers(panel, size, theme)).at(left, top)]
     if panel.columns.written:
         parts.append(text(titles[1], left, 7, size=_TITLE, fill=FAINT[theme]))
         every = _stride(width, panel.columns.numeric, 30 if panel.columns.numeric else 18)
@@ -205,6 +208,32 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
         every = _stride(height, panel.rows.numeric, 15)
         parts += [_row_label(rows[i], left - 8, top + (i + 0.5) * height, theme) for i in range(0, n_rows, every)]
     return MarkBlock(left + n_columns * width + right, top + n_rows * height, "".join(parts), left)
+
+
+def _speakers(panel: Panel, size: tuple[float, float], theme: Theme) -> str:
+    """Draw a line along the rows and the columns of a chat, in the colour of who says each."""
+    width, height = size
+    marks = [
+        (said, f'x="-5" y="{i * height:g}" width="3" height="{height:g}"')
+        for i, said in enumerate(panel.rows.speakers if panel.rows.written else ())
+    ]
+    marks += [
+        (said, f'x="{i * width:g}" y="-5" width="{width:g}" height="3"')
+        for i, said in enumerate(panel.columns.speakers if panel.columns.written else ())
+    ]
+    return "".join(f'<rect {place} fill="{CURVES[theme][said.colour]}"/>' for said, place in marks if said)
+
+
+def speakers_legend(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock | None:
+    """Say whose colour is which, in a line; None: it is no chat."""
+    known = {said for said in (*panel.rows.speakers, *panel.columns.speakers) if said is not None}
+    x, parts = 0.0, []
+    for said in sorted(known, key=lambda said: said.colour):
+        label = translated(said.label, gettext)
+        parts.append(f'<rect x="{x:g}" y="5" width="9" height="9" rx="2" fill="{CURVES[theme][said.colour]}"/>')
+        parts.append(text(label, x + 14, 10, size=_TITLE, fill=FAINT[theme]))
+        x += 14 + width_of(label, _TITLE) + 16
+    return MarkBlock(x, 20, "".join(parts)) if parts else None
 
 
 def _cell_size(panel: Panel) -> tuple[float, float]:

@@ -183,6 +183,7 @@ def to_json(trace: Trace, *names: str) -> str:
         "tokens": dict(trace.tokens),
         "special": dict(trace.special),
         "words": dict(trace.words),
+        **({"roles": dict(trace.roles)} if trace.roles else {}),
         "meta": dict(trace.meta),
         "tensors": {tensor.name: _described(tensor) for tensor in tensors},
     }

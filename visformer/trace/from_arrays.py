@@ -63,7 +63,7 @@ def token_texts(tokens: Any, *, name: str) -> tuple[str, ...]:
     return cleaned(texts, special_tokens(texts))
 
 
-_Mark = TypeVar("_Mark", bool, int)
+_Mark = TypeVar("_Mark", bool, int, str | None)
 
 
 def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str) -> dict[str, tuple[_Mark, ...]]:
@@ -82,7 +82,7 @@ def marks_of(marks: Any, default: Mapping[str, tuple[_Mark, ...]], *, name: str)
             raise TraceError(N_('{name} has {other!r}; its keys must be "src" and "tgt".'), name=name, other=other[0])
         for side in result:
             if side in marks:
-                convert: Any = _flag if name == "special" else operator.index
+                convert: Any = {"special": _flag, "roles": _role}.get(name, operator.index)
                 result[side] = tuple(convert(mark) for mark in marks[side])
     except TraceError:  # a subclass of ValueError
         raise
@@ -102,26 +102,58 @@ def _flag(mark: Any) -> bool:
     return bool(mark)
 
 
+def _role(mark: Any) -> str | None:
+    """Check the role of a message, or None."""
+    if mark is not None and not (isinstance(mark, str) and can_be_written(mark)):
+        raise TraceError(N_("roles contains {given!r}: give the role of each token's message, or None."), given=mark)
+    return mark
+
+
+def names_before(prefix: Any, sides: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The names of the keys before the tokens of each side.
+
+    Raises:
+        TraceError: it is no dict from "src" and "tgt", or a side's names are no texts.
+    """
+    if prefix is None:
+        return {}
+    if not isinstance(prefix, Mapping) or any(side not in sides for side in prefix):
+        raise TraceError(
+            N_("prefix is {given!r}; give a dict from {sides} to the names of the keys before its tokens."),
+            given=prefix,
+            sides=" and ".join(f'"{side}"' for side in sides if side != "next"),
+        )
+    return {side: token_texts(names, name=f"prefix[{side!r}]") for side, names in prefix.items()}
+
+
 @dataclass(frozen=True)
 class GivenLayer:
     """One layer's attention, or its map."""
 
-    values: NDArray[np.float32]  # (head, query, key)
+    values: NDArray[np.float32]  # (head, query, key), with the keys before the tokens
     sink: NDArray[np.float32] | None = None  # (head, query), the part of each row that no token gets
 
 
 def layers_of(
-    patterns: Any, *, name: str, queries: int, keys: int, sink: Any = None, weights: bool = True
+    patterns: Any,
+    *,
+    name: str,
+    queries: int,
+    keys: int,
+    before: int | None = 0,
+    sink: Any = None,
+    weights: bool = True,
 ) -> dict[int, GivenLayer]:
     """Split an array of attention patterns, or of maps, into layers; those of a mapping keep their numbers.
 
     Args:
         patterns: an array (layer, head, query, key), or a sequence of arrays (head, query, key), either with a batch of
             one before the heads; NumPy's or any framework's; a mapping from numbers of layers to such arrays; or as in
-            :func:`layers_in` and :func:`weights_in`.
+            :func:`layers_in` and :func:`weights_in`. Layers may differ in heads.
         name: name of the argument, for error messages.
         queries: number of tokens that read.
         keys: number of tokens that are read.
+        before: number of keys that may come before these; None: as many as there are, the same in all layers.
         sink: True: whatever a row lacks to 1, or a last column beyond the tokens; or an array (layer, head, query).
         weights: whether rows are probabilities; maps hold any finite numbers.
 
@@ -142,22 +174,22 @@ def layers_of(
             wanted=len(arrays),
         )
     check = _weights if weights else _map
-    layers = {
-        i: check(array, f"{name}[{i}]", (queries, keys), sink)
-        for i, array, sink in zip(numbers, arrays, sinks, strict=True)
+    plain = {
+        i: _alone(_plain(array, f"{name}[{i}]"), 4, f"{name}[{i}]") for i, array in zip(numbers, arrays, strict=True)
     }
-    first, heads = numbers[0], len(layers[numbers[0]].values)
-    for i, layer in layers.items():
-        if len(layer.values) != heads:
-            raise TraceError(
-                N_("{name}[{i}] has {given} heads, but {name}[{first}] has {wanted}; all layers need the same number."),
-                name=name,
-                i=i,
-                given=len(layer.values),
-                first=first,
-                wanted=heads,
-            )
-    return layers
+    keys += _before(next(iter(plain.values())), queries, keys, before, has_column=sink is True)
+    return {
+        i: check(array, f"{name}[{i}]", (queries, keys), sink)
+        for (i, array), sink in zip(plain.items(), sinks, strict=True)
+    }
+
+
+def _before(layer: NDArray[np.float32], queries: int, keys: int, before: int | None, *, has_column: bool) -> int:
+    """How many keys a layer has before its tokens; ``has_column``: its last column may be that of the sink."""
+    given = layer.shape[-1] - keys if layer.ndim == 3 and layer.shape[1] == queries else 0
+    if before is None:
+        return 0 if has_column else max(0, given)
+    return before if given in (before, before + has_column) else 0
 
 
 def _numbered(patterns: Any) -> tuple[Sequence[int] | None, Any]:
@@ -188,18 +220,84 @@ def _check_kind(given: Any, name: str) -> None:
             fields=", ".join(fields) or ", ".join(map(str, given)) or "-",
             first=fields[0] if fields else "attentions",
         )
-    first = given[0] if isinstance(given, (tuple, list)) and given else None
-    if isinstance(first, (tuple, list)) and first and all(len(getattr(layer, "shape", ())) == 4 for layer in first):
+    if _is_by_step(given):
         raise TraceError(
             N_(
-                "{name} is a {kind} of {n} steps with {layers} layers each, as generate() returns. Run the "
-                "model once over the whole text and give model(ids, output_attentions=True).attentions."
+                "{name} is a {kind} of {n} steps with {layers} layers each, as generate() returns them of a decoder: "
+                "give it as decoder= or cross=, with the tokens as target=."
             ),
             name=name,
             kind=type(given).__name__,
             n=len(given),
-            layers=len(first),
+            layers=len(given[0]),
         )
+
+
+def _is_by_step(given: Any) -> bool:
+    """Whether this is a tuple of steps with an array (batch, head, query, key), or None, for each layer."""
+    first = given[0] if isinstance(given, (tuple, list)) and given else None
+    is_step = isinstance(first, (tuple, list)) and bool(first)
+    return is_step and all(layer is None or len(getattr(layer, "shape", ())) == 4 for layer in first or ())
+
+
+def joined(steps: Any, name: str) -> list[NDArray[np.float32]] | None:
+    """Join the rows that ``generate(output_attentions=True, return_dict_in_generate=True)`` returns step by step.
+
+    The first step has the rows of what the text begins with, each other step that of the token that it has read: the
+    last one of as many as there are, which without a cache are all. Keys that a sliding window has dropped get 0; empty
+    places of a cache of fixed size are left out. The token that the last step has chosen has no row.
+
+    Args:
+        steps: a tuple of steps, each with an array (1, head, query, key) for each layer.
+        name: name of the argument, for error messages: "cross", whose keys are the same in all steps, or "decoder".
+
+    Returns:
+        For each layer (head, query, key), float32; None: this is anything else.
+
+    Raises:
+        TraceError: there are no weights, steps differ in layers, or there are beams or several texts.
+    """
+    if not _is_by_step(steps):
+        return None
+    arrays = [
+        [_one_text(_plain(layer, f"{name}[{t}][{i}]"), f"{name}[{t}][{i}]") for i, layer in enumerate(step)]
+        for t, step in enumerate(steps)
+    ]
+    layers = [*zip(*arrays, strict=False)]
+    sizes = [{(step.shape[0], step.shape[2] * (name == "cross")) for step in layer} for layer in layers]
+    if any(len(step) != len(layers) for step in arrays) or any(len(each) > 1 for each in sizes):
+        raise TraceError(N_("{name} is no output of one generate(): its steps differ in layers or shapes."), name=name)
+    if name == "cross":
+        return [np.concatenate(_new_rows(layer), axis=1) for layer in layers]
+    filled = [_without_empty_places(layer) for layer in layers]
+    before = max(layer[0].shape[2] - layer[0].shape[1] for layer in filled)
+    return [_aligned(_new_rows(layer), max(0, before)) for layer in filled]
+
+
+def _new_rows(steps: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """The rows that each step adds: all of the first one, then one each, (head, query, key)."""
+    return [steps[0], *(step[:, -1:] for step in steps[1:])]
+
+
+def _without_empty_places(steps: Sequence[NDArray[np.float32]]) -> Sequence[NDArray[np.float32]]:
+    """Cut off places of a cache of fixed size that no token has filled yet: all steps have them, without weight."""
+    read = [steps[0].shape[1] + t for t in range(len(steps))]
+    is_fixed = len({step.shape[2] for step in steps}) == 1 and steps[0].shape[2] > read[0]
+    if not is_fixed or any(step[..., n:].any() for step, n in zip(steps, read, strict=True)):
+        return steps
+    return [step[..., :n] for step, n in zip(steps, read, strict=True)]
+
+
+def _aligned(rows: Sequence[NDArray[np.float32]], before: int) -> NDArray[np.float32]:
+    """Join rows whose last key is the token that reads, (head, query, before + query)."""
+    n = sum(each.shape[1] for each in rows)
+    whole = np.zeros((len(rows[0]), n, before + n), dtype=np.float32)
+    end = 0
+    for each in rows:
+        first, end = end, end + each.shape[1]
+        width = min(each.shape[2], before + end)
+        whole[:, first:end, before + end - width : before + end] = each[..., each.shape[2] - width :]
+    return whole
 
 
 def _check_dimensions(given: Any, name: str) -> None:
@@ -245,8 +343,8 @@ def _sequence(given: Any, name: str) -> Any:
     return given
 
 
-def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> GivenLayer:
-    array = _layer(given, name, (size[0], size[1]), extra=sink is True)
+def _weights(array: NDArray[np.float32], name: str, size: tuple[int, int], sink: Any) -> GivenLayer:
+    array = _layer(array, name, (size[0], size[1]), extra=sink is True)
     if array.shape[-1] > size[1]:
         array, sink = array[..., :-1], array[..., -1]
     _check_weights(array, name)
@@ -257,8 +355,8 @@ def _weights(given: Any, name: str, size: tuple[int, int], sink: Any) -> GivenLa
     return GivenLayer(np.minimum(array, np.float32(1.0)), mass)  # rounding may exceed 1
 
 
-def _map(given: Any, name: str, size: tuple[int, int], _sink: None) -> GivenLayer:
-    array = _layer(given, name, size)
+def _map(array: NDArray[np.float32], name: str, size: tuple[int, int], _sink: None) -> GivenLayer:
+    array = _layer(array, name, size)
     check_finite(array, name)
     return GivenLayer(array)
 
@@ -285,8 +383,8 @@ def check_finite(array: NDArray[np.float32], name: str) -> None:
     )
 
 
-def _layer(given: Any, name: str, size: tuple[int, int], *, extra: bool = False) -> NDArray[np.float32]:
-    """Return one layer, (head, query, key); ``extra``: it may have one more key, the sink."""
+def _plain(given: Any, name: str) -> NDArray[np.float32]:
+    """Return the numbers of one layer."""
     given = weights_in(given, name)
     if given is None:
         raise TraceError(
@@ -296,7 +394,27 @@ def _layer(given: Any, name: str, size: tuple[int, int], *, extra: bool = False)
             ),
             name=name,
         )
-    array, (queries, keys) = _alone(_as_array(given, name), 4, name), size
+    return _as_array(given, name)
+
+
+def _one_text(array: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+    """Drop the batch axis of a layer of one step of ``generate``, which must be of one text and one beam."""
+    if array.ndim == 4 and len(array) == 1:
+        return array.reshape(array.shape[1:])
+    raise TraceError(
+        N_(
+            "{name} has shape {shape}, not (1, head, query, key): of several beams or texts, which change places from "
+            "step to step, nothing whole is assembled. Call generate() with num_beams=1, num_return_sequences=1 and "
+            "one text."
+        ),
+        name=name,
+        shape=array.shape,
+    )
+
+
+def _layer(array: NDArray[np.float32], name: str, size: tuple[int, int], *, extra: bool = False) -> NDArray[np.float32]:
+    """Return one layer, (head, query, key); ``extra``: it may have one more key, the sink."""
+    queries, keys = size
     fits = array.shape[1:] in ((queries, keys), (queries, keys + extra))
     if array.ndim != 3 or len(array) == 0 or not fits:
         raise TraceError(

@@ -5,9 +5,11 @@ from typing import Any
 
 from visformer.errors import N_, TraceError
 from visformer.trace.blocks import Blocks
+from visformer.trace.names import PREFIX
 
-SIDES = ("src", "tgt", "next")
-"""The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts."""
+SIDES = ("src", "tgt", "next", f"{PREFIX}src", f"{PREFIX}tgt")
+"""The encoder's input; the decoder's input (starts with the language token, no end); what each of its rows predicts;
+and these inputs with the keys that come before them."""
 
 _TEXTS = ("model", "source", "target", "to", "position", "quantity")
 _SHARES = ("confidence", "unsure_below")
@@ -20,12 +22,18 @@ def check_labels(labels: Any) -> None:
         TraceError: the message names them.
     """
     _require(isinstance(labels, dict), "labels")
-    for label, kind in (("tokens", str), ("special", bool), ("words", int)):
-        sides = labels.get(label)
+    kinds: dict[str, tuple[type, ...]] = {
+        "tokens": (str,),
+        "special": (bool,),
+        "words": (int,),
+        "roles": (str, type(None)),
+    }
+    for label, allowed in kinds.items():
+        sides = labels.get(label, {} if label == "roles" else None)
         _require(isinstance(sides, dict) and set(sides) <= set(SIDES), label)
         for side, values in sides.items():
-            _require(isinstance(values, list) and all(type(value) is kind for value in values), f"{label}[{side!r}]")
-            _require(kind is not str or all(map(can_be_written, values)), f"{label}[{side!r}]")
+            _require(isinstance(values, list) and all(type(value) in allowed for value in values), f"{label}[{side!r}]")
+            _require(all(can_be_written(value) for value in values if type(value) is str), f"{label}[{side!r}]")
     _check_meta(labels.get("meta"))
 
 

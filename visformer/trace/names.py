@@ -16,11 +16,16 @@ class Axis:
         name: "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
             "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab", "pixel" (of a patch) or "label" (a
             classifier's).
-        side: side whose tokens are along it, "src" or "tgt"; None for an axis without tokens.
+        side: side whose tokens are along it, "src" or "tgt", with :data:`PREFIX` before it where more keys come before
+            the tokens; None for an axis without tokens.
     """
 
     name: str
     side: str | None = None
+
+
+PREFIX = "prefix+"
+"""Begins the name of a side whose tokens have others before them, which are only read: virtual tokens, a cache."""
 
 
 D_MODEL, VOCAB, PIXEL = Axis("d_model"), Axis("vocab"), Axis("pixel")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from visformer.errors import N_, TraceError
+from visformer.trace.names import PREFIX
 
 if TYPE_CHECKING:  # numpy
     from collections.abc import Iterable, Mapping
@@ -80,6 +81,26 @@ def shape_of(layers: "Mapping[int, TracedTensor]") -> tuple[int, int, int, int]:
                 wanted=len(first),
             )
     return len(layers), *first.shape  # type: ignore[return-value]
+
+
+def most_heads(layers: "Mapping[int, TracedTensor]") -> int:
+    """The number of heads of the layer that has most of them."""
+    return max(layer.shape[0] for layer in layers.values())
+
+
+def require_only_tokens(trace: "Trace", what: str) -> None:
+    """Refuse a Trace in which keys come before the tokens, for what follows tokens alone.
+
+    Raises:
+        TraceError: it is one.
+    """
+    for name, tensor in trace.tensors.items():
+        if str(tensor.axes[-1].side).startswith(PREFIX):
+            raise TraceError(
+                N_("{name} has keys before its tokens, which {what} does not follow: give a Trace without them."),
+                name=name,
+                what=what,
+            )
 
 
 def nearest(layers: "Iterable[int]", layer: int) -> int:

@@ -24,9 +24,17 @@ from visformer.errors import N_, Message, MissingTensor, TraceError
 from visformer.system.arguments import checked_class
 from visformer.system.files import write_whole
 from visformer.trace.blocks import Blocks
-from visformer.trace.from_arrays import layers_of, marks_of, refuse_others, special_tokens, token_texts
+from visformer.trace.from_arrays import (
+    joined,
+    layers_of,
+    marks_of,
+    names_before,
+    refuse_others,
+    special_tokens,
+    token_texts,
+)
 from visformer.trace.labels import can_be_written, check_labels
-from visformer.trace.names import Axis, axes_of
+from visformer.trace.names import PREFIX, Axis, axes_of
 from visformer.trace.overview import PatternOnDemand
 from visformer.trace.stacks import STACKS, Stack, shape_of
 from visformer.trace.tensor import TracedTensor
@@ -57,7 +65,8 @@ class Trace:
     """What a model computed on one sentence (and its target).
 
     Args:
-        tokens: side ("src", "tgt", "next") to its tokens as displayed.
+        tokens: side ("src", "tgt", "next") to its tokens as displayed. Where an attention has keys before its tokens,
+            "prefix+src" or "prefix+tgt" are both together.
         special: side to whether each token is special, that is, stands for no text.
         words: side to the index of the word that each token belongs to.
         tensors: name to tensor.
@@ -65,6 +74,9 @@ class Trace:
         meta: JSON values: "model", "source", "target", "to", "forced", "confidence", "quantity" and more. "missing"
             lists pairs of a glob and the reason why the model has no such tensor; "grid" has the rows and columns of a
             picture's patches.
+        roles: of a chat, side to the role of the message that each token is part of: "system", "user", "assistant",
+            "tool", or another name of the messages' own; None for what the chat template wrote between them. Empty
+            for any other text.
 
     Raises:
         TraceError: labels and arrays, or labels of one side, differ in length.
@@ -76,19 +88,22 @@ class Trace:
     tensors: Mapping[str, TracedTensor]
     params: Mapping[str, TracedTensor] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for each in fields(self):
             object.__setattr__(self, each.name, MappingProxyType(_Held(each.name, getattr(self, each.name))))
-        for side, tokens in self.tokens.items():
-            for label, values in (("special", self.special), ("words", self.words)):
-                if len(values.get(side, ())) != len(tokens):
+        for label in ("special", "words", "roles"):
+            values = getattr(self, label)
+            for side in values if label == "roles" else self.tokens:
+                given, wanted = (len(labels.get(side, ())) for labels in (values, self.tokens))
+                if given != wanted:
                     raise TraceError(
                         N_("{label}[{side!r}] has {given} entries for {wanted} tokens."),
                         label=label,
                         side=side,
-                        given=len(values.get(side, ())),
-                        wanted=len(tokens),
+                        given=given,
+                        wanted=wanted,
                     )
         if len(self.tokens.get("next", ())) != len(self.tokens.get("tgt", ())):
             raise TraceError(N_('tokens["next"] must have one entry for each of tokens["tgt"].'))
@@ -256,6 +271,8 @@ class Trace:
         following: Sequence[str] | None = None,
         special: Mapping[str, Sequence[bool]] | None = None,
         words: Mapping[str, Sequence[int]] | None = None,
+        roles: Mapping[str, Sequence[str | None]] | None = None,
+        prefix: Mapping[str, Sequence[str]] | None = None,
         **others: Never,
     ) -> "Trace":
         """Build a Trace from attention that was computed elsewhere, by any framework.
@@ -267,7 +284,14 @@ class Trace:
         - A sequence with one array per layer: (head, query, key), or (1, head, query, key). Or a mapping from the
           layers' numbers, from 0, to these arrays, such as :meth:`layers` returns.
         - For a single layer, (head, query, key), pass ``[array]``; for a single head, ``array[None, None]``.
+        - As ``decoder`` and ``cross`` what transformers' ``generate(output_attentions=True,
+          return_dict_in_generate=True)`` returns: for each step a tuple of layers. Whole matrices are assembled. The
+          last token of its sequences has been chosen, but never read: ``target`` is all of them, and each token's
+          ``following`` the next, or all but the last.
         - A TransformerLens cache; saved proxies of nnsight; for each layer (attn_output, attn_weights).
+
+        Layers may have different numbers of heads. Self-attention may have more keys than tokens, all before the first
+        one: virtual tokens (prefix tuning, Li and Liang 2021, section 4), or a cache of earlier tokens.
 
         Args:
             tokens: the encoder's tokens; a vocabulary's marks (ĠThe, ▁The, ##ing) are not displayed.
@@ -281,6 +305,9 @@ class Trace:
             following: what each token of ``target`` predicts; None: unknown.
             special: "src" and "tgt" to whether each token is special; by default judged by names such as ``</s>``.
             words: "src" and "tgt" to the index of each token's word; by default each token is a word.
+            roles: of a chat, "src" and "tgt" to the role of each token's message, or None.
+            prefix: "src" and "tgt" to the names of the keys before the tokens; by default "[prefix 1]", "[prefix 2]".
+                In cross-attention, such keys have to be named.
             others: none; the error for a name that BertViz or transformers uses says what it is called here.
 
         Returns:
@@ -290,9 +317,13 @@ class Trace:
             TraceError: an array does not fit its tokens, or is not a probability; the message says where.
         """
         refuse_others(others)
-        labels = _labels(tokens, target, following=following, special=special, words=words)
-        arrays = {"patterns": patterns, "decoder": decoder, "cross": cross}
-        return cls(**labels, tensors=_tensors("pattern", arrays, labels["tokens"], sink), meta={"model": ""})
+        by_step = {name: joined(given, name) for name, given in (("decoder", decoder), ("cross", cross))}
+        target, following = _as_read(target, following, [layers for layers in by_step.values() if layers])
+        labels = _labels(tokens, target, following=following, special=special, words=words, roles=roles)
+        arrays = {"patterns": patterns, "decoder": by_step["decoder"] or decoder, "cross": by_step["cross"] or cross}
+        names = names_before(prefix, labels["tokens"])
+        tensors = _tensors("pattern", arrays, labels["tokens"], sink, names)
+        return cls(**_with_prefix(labels, tensors, names), tensors=tensors, meta={"model": ""})
 
     @classmethod
     def from_maps(
@@ -307,6 +338,8 @@ class Trace:
         following: Sequence[str] | None = None,
         special: Mapping[str, Sequence[bool]] | None = None,
         words: Mapping[str, Sequence[int]] | None = None,
+        roles: Mapping[str, Sequence[str | None]] | None = None,
+        prefix: Mapping[str, Sequence[str]] | None = None,
     ) -> "Trace":
         """Build a Trace from any number for each head, query and key: a difference, an attribution, an effect, a count.
 
@@ -325,6 +358,8 @@ class Trace:
             following: as in :meth:`from_attention`.
             special: as in :meth:`from_attention`.
             words: as in :meth:`from_attention`.
+            roles: as in :meth:`from_attention`.
+            prefix: as in :meth:`from_attention`.
 
         Returns:
             A Trace with tensors such as "encoder.0.self_attn.map".
@@ -334,10 +369,11 @@ class Trace:
         """
         if not (isinstance(quantity, str) and can_be_written(quantity)):
             raise TraceError(N_('quantity is {given!r}: give a text, such as "effect (nats)".'), given=quantity)
-        labels = _labels(tokens, target, following=following, special=special, words=words)
-        arrays = {"maps": maps, "decoder": decoder, "cross": cross}
-        tensors = _tensors("map", arrays, labels["tokens"])
-        return cls(**labels, tensors=tensors, meta={"model": "", "quantity": quantity})
+        labels = _labels(tokens, target, following=following, special=special, words=words, roles=roles)
+        names = names_before(prefix, labels["tokens"])
+        tensors = _tensors("map", {"maps": maps, "decoder": decoder, "cross": cross}, labels["tokens"], None, names)
+        meta = {"model": "", "quantity": quantity}
+        return cls(**_with_prefix(labels, tensors, names), tensors=tensors, meta=meta)
 
     @property
     def confidence(self) -> float | None:
@@ -372,7 +408,8 @@ class Trace:
         return ": ".join(filter(None, (str(self.meta.get("model") or ""), texts)))
 
     def __repr__(self) -> str:
-        sides = "".join(f"{side}: {_in_short(tokens)}; " for side, tokens in self.tokens.items() if side != "next")
+        shown = {side: self.tokens[side] for side in ("src", "tgt") if side in self.tokens}
+        sides = "".join(f"{side}: {_in_short(tokens)}; " for side, tokens in shown.items())
         how = "heads on demand, " if any(isinstance(each, PatternOnDemand) for each in self.tensors.values()) else ""
         return f"Trace({sides}{len(self.tensors)} tensors, {how}{self.nbytes:,} bytes)"
 
@@ -427,6 +464,7 @@ class Trace:
             "special": dict(self.special),
             "words": dict(self.words),
             "meta": dict(self.meta),
+            **({"roles": dict(self.roles)} if self.roles else {}),
         }
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         return safetensors(arrays, metadata={"visformer_trace": json.dumps(labels, ensure_ascii=False)})
@@ -461,8 +499,8 @@ class Trace:
                 for name, axes in labels["params"].items()
             }
             sides = {
-                label: {side: tuple(values) for side, values in labels[label].items()}
-                for label in ("tokens", "special", "words")
+                label: {side: tuple(values) for side, values in labels.get(label, {}).items()}
+                for label in ("tokens", "special", "words", "roles")
             }
             return cls(**sides, tensors=tensors, params=params, meta=labels["meta"])
         except SafetensorError as error:
@@ -493,6 +531,7 @@ def _labels(
     following: Sequence[str] | None,
     special: Mapping[str, Sequence[bool]] | None,
     words: Mapping[str, Sequence[int]] | None,
+    roles: Mapping[str, Sequence[str | None]] | None,
 ) -> dict[str, Any]:
     """Check the tokens and their marks, and return them as a Trace's arguments."""
     sides = {
@@ -502,15 +541,58 @@ def _labels(
     }
     flags = marks_of(special, {side: special_tokens(texts) for side, texts in sides.items()}, name="special")
     numbers = marks_of(words, {side: tuple(range(len(texts))) for side, texts in sides.items()}, name="words")
+    none: dict[str, tuple[str | None, ...]] = {side: (None,) * len(texts) for side, texts in sides.items()}
+    parts = {} if roles is None else marks_of(roles, none, name="roles")
     if "tgt" in sides:
         sides["next"] = ("",) * len(sides["tgt"])
         flags["next"], numbers["next"] = flags["tgt"], numbers["tgt"]
+        parts |= {"next": (*parts["tgt"][1:], None)} if parts else {}
     if following is not None:
         sides["next"] = token_texts(following, name="following")
         if len(sides["next"]) != len(sides.get("tgt", ())):
             raise TraceError(N_("following must have one entry for each of target."))
         flags["next"] = special_tokens(sides["next"])
-    return {"tokens": dict(sides), "special": dict(flags), "words": dict(numbers)}
+    return {"tokens": dict(sides), "special": dict(flags), "words": dict(numbers), "roles": parts}
+
+
+def _as_read(target: Any, following: Any, given: Sequence[Sequence[NDArray[np.float32]]]) -> tuple[Any, Any]:
+    """Return the tokens that ``generate`` has read and what each predicts, where its last one is among the target."""
+    rows = given[0][0].shape[1] if given else 0
+    if not rows or isinstance(target, str) or not isinstance(target, Sequence) or len(target) != rows + 1:
+        return target, following
+    return target[:-1], target[1:] if following is None else following
+
+
+def _with_prefix(
+    labels: Mapping[str, Any], tensors: Mapping[str, TracedTensor], names: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Any]:
+    """Return the labels with those of the sides that have keys before their tokens.
+
+    Raises:
+        TraceError: keys were named that no array has.
+    """
+    labels, sides = {label: dict(each) for label, each in labels.items()}, labels["tokens"]
+    given = {str(tensor.axes[-1].side): tensor.shape[-1] for tensor in tensors.values() if tensor.axes[-1].side}
+    for side in sides:
+        n = given.get(f"{PREFIX}{side}", len(sides[side])) - len(sides[side])
+        before = names.get(side) or tuple(f"[prefix {i + 1}]" for i in range(n))
+        if not n and before:
+            raise TraceError(
+                N_("prefix[{side!r}] names {n} keys, but no array has so many more keys than {side} has tokens."),
+                side=side,
+                n=len(before),
+            )
+        if n:
+            own = {
+                "tokens": before,
+                "special": special_tokens(before) if side in names else (True,) * n,
+                "words": tuple(range(-n, 0)),
+                "roles": (None,) * n,
+            }
+            for label, values in own.items():
+                if side in labels[label]:
+                    labels[label][f"{PREFIX}{side}"] = (*values, *labels[label][side])
+    return labels
 
 
 _NOTHING = {
@@ -524,15 +606,22 @@ _NOTHING = {
 
 
 def _tensors(
-    values: Literal["pattern", "map"], arrays: Mapping[str, Any], sides: Mapping[str, tuple[str, ...]], sink: Any = None
+    values: Literal["pattern", "map"],
+    arrays: Mapping[str, Any],
+    sides: Mapping[str, tuple[str, ...]],
+    sink: Any,
+    before: Mapping[str, tuple[str, ...]],
 ) -> dict[str, TracedTensor]:
-    """Check the arrays, by argument in the order of STACKS, against the tokens of both sides, and name their layers."""
+    """Check the arrays, by argument in the order of STACKS, against the tokens of both sides, and name their layers.
+
+    ``before``: side to the names of the keys before its tokens, as far as they were given.
+    """
     given = {argument: stack for stack, argument in zip(STACKS, arrays, strict=True) if arrays[argument] is not None}
     if not given:
         raise TraceError(_NOTHING[values])
     sinks = _sinks(sink, list(given))
     named = (
-        _layers(stack, values, arrays[argument], sides, argument, sinks.get(argument))
+        _layers(stack, values, arrays[argument], sides, argument, sinks.get(argument), before)
         for argument, stack in given.items()
     )
     return {tensor.name: tensor for layers in named for tensor in layers}
@@ -545,6 +634,7 @@ def _layers(
     sides: Mapping[str, tuple[str, ...]],
     argument: str,
     sink: Any,
+    before: Mapping[str, tuple[str, ...]],
 ) -> Iterator[TracedTensor]:
     """Yield each layer's values of one kind of attention, and its sink's mass."""
     axes = axes_of(f"{stack.part}.0.{stack.kind}.{values}")
@@ -557,9 +647,13 @@ def _layers(
                 axis=axis.name,
                 missing="tokens" if axis.side == "src" else "target",
             )
-    size = {"queries": len(sides[str(axes[1].side)]), "keys": len(sides[str(axes[2].side)])}
-    for i, layer in layers_of(arrays, name=argument, **size, sink=sink, weights=values == "pattern").items():
-        yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.{values}", layer.values, axes)
+    queries, keys = (str(axis.side) for axis in axes[1:])
+    # Cross-attention with another number of keys is likelier to have come with the wrong tokens than with a prefix.
+    n = len(before[keys]) if keys in before else None if queries == keys else 0
+    size = {"queries": len(sides[queries]), "keys": len(sides[keys])}
+    for i, layer in layers_of(arrays, name=argument, **size, before=n, sink=sink, weights=values == "pattern").items():
+        side = keys if layer.values.shape[-1] == len(sides[keys]) else f"{PREFIX}{keys}"
+        yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.{values}", layer.values, (*axes[:2], Axis("key", side)))
         if layer.sink is not None:
             yield TracedTensor(f"{stack.part}.{i}.{stack.kind}.sink", layer.sink, axes[:2])
 

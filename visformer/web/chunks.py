@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 from visformer.system import limits
@@ -24,7 +23,7 @@ CODE_BYTES, FLOAT_BYTES = 2, 4
 """Bytes of a number: of a weight, and of a map's."""
 
 Shape = tuple[int, int, int, int]
-"""(layer, head, query, key)."""
+"""(layer, head, query, key), with as many heads as the layer with most has."""
 
 _WANTED = re.compile(r"([a-z_.]+)/([0-9]{1,4})/([0-9]{1,4}|mean|max)")
 
@@ -67,14 +66,14 @@ class Plan:
 
     Args:
         shapes: the shape of each stack, by name.
-        layers: the numbers of each stack's layers in the model, from 0 and ascending.
+        layers: the number of each stack's layers in the model, from 0 and ascending, to how many heads they have.
         requested: the head in focus, from a browser; clipped to the stack's range, by default the first head of all.
         each: bytes of each number.
         focus_bytes: up to this size the first message holds a whole layer, above it a single head.
     """
 
     shapes: Mapping[str, Shape]
-    layers: Mapping[str, Sequence[int]]
+    layers: Mapping[str, Mapping[int, int]]
     requested: Focus | None = None
     each: int = CODE_BYTES
     focus_bytes: int = FOCUS_BYTES
@@ -82,27 +81,26 @@ class Plan:
     @property
     def n_bytes(self) -> int:
         """The size of all numbers, in bytes."""
-        return self.each * sum(prod(shape) for shape in self.shapes.values())
+        return sum(self._n_bytes(chunk) for chunk in self._layers())
 
     @cached_property
     def focus(self) -> Focus:
         """The head in focus, within range; requires at least one stack."""
         if self.requested is None or self.requested.stack not in self.shapes:
             first = next(iter(self.shapes))
-            return Focus(first, self.layers[first][0], 0)
-        stack, n_heads = self.requested.stack, self.shapes[self.requested.stack][1]
+            return Focus(first, next(iter(self.layers[first])), 0)
+        stack = self.requested.stack
         layer = nearest(self.layers[stack], self.requested.layer)
-        return Focus(stack, layer, min(max(self.requested.head, 0), n_heads - 1))
+        return Focus(stack, layer, min(max(self.requested.head, 0), self.layers[stack][layer] - 1))
 
     @cached_property
     def first(self) -> tuple[Chunk, ...]:
         """The chunks of the first message: everything, the layer in focus, or the head in focus."""
         if self.n_bytes <= SMALL_BYTES:
             return tuple(self._layers())
-        _, n_heads, n_queries, n_keys = self.shapes[self.focus.stack]
-        whole_layer = self.each * n_heads * n_queries * n_keys <= self.focus_bytes
-        first, n = (0, n_heads) if whole_layer else (self.focus.head, 1)
-        return (Chunk(self.focus.stack, self.focus.layer, first, n),)
+        stack, layer = self.focus.stack, self.focus.layer
+        whole = Chunk(stack, layer, 0, self.layers[stack][layer])
+        return (whole if self._n_bytes(whole) <= self.focus_bytes else Chunk(stack, layer, self.focus.head, 1),)
 
     @cached_property
     def missing(self) -> tuple[Chunk, ...]:
@@ -129,18 +127,23 @@ class Plan:
         return tuple(dict.fromkeys(c for c in chunks if c is not None and not any(c in sent for sent in self.first)))
 
     def _layers(self) -> Iterator[Chunk]:
-        for stack, (_, n_heads, *_) in self.shapes.items():
-            yield from (Chunk(stack, layer, 0, n_heads) for layer in self.layers[stack])
+        for stack in self.shapes:
+            yield from (Chunk(stack, layer, 0, n_heads) for layer, n_heads in self.layers[stack].items())
+
+    def _n_bytes(self, chunk: Chunk) -> int:
+        _, _, n_queries, n_keys = self.shapes[chunk.stack]
+        return self.each * chunk.n * n_queries * n_keys
 
     def _chunk(self, text: str) -> Chunk | None:
         """Parse "stack/layer/head"; None if there is no such head."""
         match = _WANTED.fullmatch(text)
         if match is None or match[1] not in self.shapes:
             return None
-        stack, layer, n_heads = match[1], int(match[2]), self.shapes[match[1]][1]
+        stack, layer = match[1], int(match[2])
+        n_heads = self.layers[stack].get(layer, 0)
         over = match[3] if match[3] in ("mean", "max") else None
         head = 0 if over else int(match[3])
-        return Chunk(stack, layer, head, 1, over) if layer in self.layers[stack] and head < n_heads else None
+        return Chunk(stack, layer, head, 1, over) if head < n_heads else None
 
 
 def focus_from(start: Any) -> Focus | None:

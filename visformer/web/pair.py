@@ -10,7 +10,7 @@ from visformer.errors import N_, TraceError
 from visformer.panel import ticks
 from visformer.pictures.sides import Sides, matches
 from visformer.pictures.style import RAMPS
-from visformer.trace.stacks import STACKS, Stack
+from visformer.trace.stacks import STACKS, Stack, require_only_tokens
 from visformer.web.chunks import Focus
 from visformer.web.message import Numbers, write_message
 from visformer.web.payload import pack, pack_rest
@@ -29,8 +29,10 @@ def common(sides: Sides) -> tuple[Stack, ...]:
     """Return the attentions that both have.
 
     Raises:
-        TraceError: there is none.
+        TraceError: there is none, or one of them has keys before its tokens.
     """
+    for trace in (sides.first, sides.second):
+        require_only_tokens(trace, "compare")
     shared = tuple(stack for stack in STACKS if stack.in_trace(sides.first) and stack.in_trace(sides.second))
     if not shared:
         raise TraceError(N_("These two models have no attention of the same kind: choose another model."))

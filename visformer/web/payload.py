@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import isnan, prod
+from math import isnan
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,20 +19,22 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from visformer.analysis.heads import SCORES, Score, head_scores
+from visformer.analysis.heads import SCORES, Score, head_scores, of_tokens
 from visformer.errors import N_
 from visformer.panel import Scale, map_scale, stack_says, stack_title, ticks
 from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
+from visformer.trace.names import PREFIX
 from visformer.trace.overview import SIDE, PatternOnDemand
-from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.row_totals import Floats
+from visformer.trace.stacks import STACKS, Stack, most_heads
 from visformer.trace.tokens import sentences_of
 from visformer.web import tiles
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, FOCUS_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
-from visformer.web.words import words
+from visformer.web.words import TEMPLATE, role_names, words
 
 SCORED_WEIGHTS = 2_000_000
 """Up to this many weights, the heads' scores are part of the first message; computing more would delay it."""
@@ -75,7 +77,7 @@ class HeadNotes:
 
     def add(self, stack: dict[str, Any]) -> None:
         """Add them to a stack of the header."""
-        layers, n_heads = list(stack["layers"]), stack["shape"][1]
+        layers, n_heads = list(stack["layers"]), stack["shape"][1]  # known of models whose layers have equally many
         own = [(layers.index(layer), head, effect) for name, layer, head, effect in self.effects
                if name == stack["name"] and layer in layers and head < n_heads]  # fmt: skip
         if own:
@@ -225,7 +227,7 @@ class _Feed:
         self.is_map = kind != "weight"
         self._weights: dict[str, dict[int, npt.NDArray[np.floating]]] = {}  # (head, query, key), by stack and layer
         self._on_demand: dict[str, Mapping[int, TracedTensor]] = {}  # those of which parts are computed, instead
-        self._patterns: dict[str, list[TracedTensor]] = {}  # without sink columns: for the scores
+        self._patterns: dict[str, list[TracedTensor | Floats]] = {}  # the tokens' columns only: for the scores
         self.shapes: dict[str, Shape] = {}
         self._sides: dict[str, tuple[str, str]] = {}  # by stack, the sides whose tokens label rows and columns
         self.labels: dict[str, dict[str, Sequence[Any]]] = {
@@ -233,25 +235,35 @@ class _Feed:
             "special": dict(trace.special),
             "words": dict(trace.words),
             "sentences": {},
+            "roles": {},
         }
+        if names := role_names(trace):
+            for side, roles in trace.roles.items():
+                before = len(roles) - len(trace.tokens[side.removeprefix(PREFIX)])  # keys that no template has written
+                named = (names.get(role, TEMPLATE) for role in roles[before:])
+                self.labels["roles"][side] = [*[None] * before, *named]
         for stack in STACKS:
             if stack.in_trace(trace):
                 self._take(trace, stack)
-        self.layers = {name: tuple(layers) for name, layers in (self._weights | self._on_demand).items()}
+        self.layers: dict[str, dict[int, int]] = {
+            name: {number: layer.shape[0] for number, layer in layers.items()}
+            for name, layers in (self._weights | self._on_demand).items()
+        }
         self._whole = {name: shape for name, shape in self.shapes.items() if name in self._weights}
-        self._count = sum(map(prod, self._whole.values()))
+        self._count = sum(layer.size for layers in self._weights.values() for layer in layers.values())
         self._messages: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = Lock()
 
     def _take(self, trace: Trace, stack: Stack) -> None:
         """Read the patterns of a stack; the weight of a sink, if there is one, becomes the last column."""
         layers = stack.layers(trace)
-        n_layers, n_heads, n_queries, n_keys = shape_of(layers)
-        rows, columns = (axis.side for axis in next(iter(layers.values())).axes[1:])
+        first = next(iter(layers.values()))
+        n_layers, n_heads, n_queries, n_keys = len(layers), most_heads(layers), *first.shape[1:]
+        rows, columns = (axis.side for axis in first.axes[1:])
         assert rows is not None and columns is not None
         sinks = {layer: sink_of(trace, pattern) for layer, pattern in layers.items()}
         self._sides[stack.name] = (rows, columns)
-        self._patterns[stack.name] = [*layers.values()]
+        self._patterns[stack.name] = [of_tokens(trace, layer) for layer in layers.values()]
         self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
         if any(isinstance(pattern, PatternOnDemand) for pattern in layers.values()):
             self._on_demand[stack.name] = layers
@@ -264,8 +276,10 @@ class _Feed:
             self._sides[stack.name] = (rows, wider)
             self._weights[stack.name] = {layer: with_sink(layers[layer], sink) for layer, sink in sinks.items()}
             n_keys += 1
-            for label, last in (("tokens", SINK), ("special", True), ("words", len(trace.tokens[columns]))):
-                self.labels[label][wider] = (*self.labels[label][columns], last)
+            own = {"tokens": SINK, "special": True, "words": len(trace.tokens[columns]), "roles": None}
+            for label, last in own.items():
+                if columns in self.labels[label]:
+                    self.labels[label][wider] = (*self.labels[label][columns], last)
         self.shapes[stack.name] = (n_layers, n_heads, n_queries, n_keys)
 
     def heads(self, trace: Trace, plan: Plan, numbers: Numbers, gettext: Callable[[str], str]) -> dict[str, Any]:
@@ -279,6 +293,7 @@ class _Feed:
             "special": {side: [int(special) for special in flags] for side, flags in self.labels["special"].items()},
             "words": self.labels["words"],
             "sentences": self.labels["sentences"],
+            "spoken": self.labels["roles"],
             "scale": self.scale,
             "ramp": RAMPS[self.scale["kind"]],
             "colours": CURVES,
@@ -310,7 +325,8 @@ class _Feed:
             "columns": columns,
             "predicts": "next" if rows == "tgt" else None,
             "shape": self.shapes[stack.name],
-            "layers": self.layers[stack.name],
+            "layers": [*self.layers[stack.name]],
+            "heads": [*self.layers[stack.name].values()],
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values.get(stack.name) if self.scored_at_once else None,
@@ -320,7 +336,7 @@ class _Feed:
 
     def _kind(self, stack: Stack) -> dict[str, Any]:
         """Return how many heads share keys and values, and each layer's attention window (None: unlimited)."""
-        layers, n_heads = self.layers[stack.name], self.shapes[stack.name][1]
+        layers, n_heads = [*self.layers[stack.name]], self.shapes[stack.name][1]
         groups, windows = self._meta.get("n_kv_heads"), self._meta.get("windows")
         own, share = stack.kind == "self_attn", 1
         if own and isinstance(groups, int) and 0 < groups < n_heads and n_heads % groups == 0:
@@ -353,7 +369,7 @@ class _Feed:
         return {} if self.is_map else {name: self._scores(name) for name in self.layers}
 
     def _scores(self, name: str) -> dict[str, list[list[float | None]]]:
-        rows, columns = (side.removesuffix("+sink") for side in self._sides[name])
+        rows, columns = (side.removesuffix("+sink").removeprefix(PREFIX) for side in self._sides[name])
         scores = head_scores(
             self._patterns[name],
             queries=self.labels["tokens"][rows],
@@ -413,23 +429,29 @@ def thumbnails(
     Cells are pooled by maximum, of signed numbers by the largest magnitude: a mean would wash out a single strong one.
 
     Args:
-        layers: (head, query, key) each, probabilities or maps.
+        layers: (head, query, key) each, probabilities or maps; they may differ in heads.
         side: maximum height and width, in cells.
         scale: as of :class:`visformer.panel.Panel`; a step of weights is 255 * sqrt(weight).
         limit: the end of another scale.
 
     Returns:
-        (layer, head, rows, columns).
+        (layer, head, rows, columns); 0 for heads that a layer does not have.
     """
-    small = np.stack([_pooled(layer, side) for layer in layers])
+    small = _stacked([_pooled(layer, side) for layer in layers])
     shares: npt.NDArray[np.floating]
     if scale == "signed":
-        below = -np.stack([_pooled(-layer, side) for layer in layers])
+        below = -_stacked([_pooled(-layer, side) for layer in layers])
         shares = 0.5 + np.where(small >= -below, small, below) / (2 * limit)
     else:
         shares = np.sqrt(np.clip(small, 0.0, 1.0)) if scale == "weight" else small / limit
     steps: npt.NDArray[np.uint8] = np.rint(255 * shares).astype(np.uint8)
     return steps
+
+
+def _stacked(layers: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """Stack layers (head, row, column), with zeros for the heads that one does not have."""
+    most = max(map(len, layers))
+    return np.stack([np.pad(layer, ((0, most - len(layer)), (0, 0), (0, 0))) for layer in layers])
 
 
 def _pooled(layer: npt.NDArray[np.float32], side: int) -> npt.NDArray[np.float32]:

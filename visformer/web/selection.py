@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.options import one_of, read_flag
 from visformer.system import limits
-from visformer.trace.stacks import SHORT_NAMES, STACKS, nearest, ranges, shape_of, short_name
+from visformer.trace.stacks import SHORT_NAMES, STACKS, most_heads, nearest, ranges, short_name
 from visformer.web.bundle import imports
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Selection:
         merging: whether sub-words are merged into words.
         hiding: whether special tokens are hidden.
         renormalising: whether rows are rescaled to sum to 1 after hiding.
+        without: of a chat, the roles whose tokens are hidden, "system.template"; "": none.
         rows: one of ROWS.
         heads: the heads shown together, written as in a link but from 0, "2-5.0-3"; "" for the one in focus alone.
         cells: the cells locked before that of ``query`` and ``key``, as queries and keys, written like ``heads``.
@@ -78,6 +79,7 @@ class Selection:
     merging: bool = False
     hiding: bool = False
     renormalising: bool = False
+    without: str = ""
     rows: str = ROWS[0]
     heads: str = ""
     cells: str = ""
@@ -116,8 +118,8 @@ class Selection:
         stacks = [stack for stack in STACKS if stack.in_trace(trace)]
         stack = next((stack for stack in stacks if stack.name == self.stack), stacks[0])
         layers = stack.layers(trace)
-        n_heads = shape_of(layers)[1]
-        return replace(self, stack=stack.name, layer=nearest(layers, self.layer), head=min(self.head, n_heads - 1))
+        layer = nearest(layers, self.layer)
+        return replace(self, stack=stack.name, layer=layer, head=min(self.head, layers[layer].shape[0] - 1))
 
     def _begun(self, trace: "Trace") -> "Selection":
         """Choose the head that comes first."""
@@ -144,7 +146,7 @@ class Selection:
         fitted = replace(self.within(trace), layer=self.layer, head=self.head)
         part, kind = fitted.stack.split(".")
         layers = trace.layers(part, kind)  # type: ignore[arg-type]
-        _, n_heads, n_queries, n_keys = shape_of(layers)
+        n_heads, n_queries, n_keys = layers[nearest(layers, self.layer)].shape
         counts = {"head": n_heads, "query": n_queries, "key": n_keys}
         wrong = {name: LinkError(_ENDS[name], n=n) for name, n in counts.items() if (getattr(self, name) or 0) >= n}
         numbers = ranges(layer + 1 for layer in layers)
@@ -152,8 +154,8 @@ class Selection:
             wrong["layer"] = LinkError(_ENDS["layer"], layers=numbers)
         if fitted.stack != self.stack:
             wrong["stack"] = LinkError(N_("this model has no such attention."))
-        if any(layer not in layers or head >= n_heads for layer, head in _pairs(self.heads)):
-            wrong["heads"] = LinkError(_ENDS["heads"], layers=numbers, n=n_heads)
+        if any(layer not in layers or head >= layers[layer].shape[0] for layer, head in _pairs(self.heads)):
+            wrong["heads"] = LinkError(_ENDS["heads"], layers=numbers, n=most_heads(layers))
         if any(query >= n_queries or key >= n_keys for query, key in _pairs(self.cells)):
             wrong["cells"] = LinkError(_ENDS["cells"], n=n_queries, keys=n_keys)
         orders = ("place", "similarity", *(score.name for score in SCORES), "effect")
@@ -168,7 +170,7 @@ class Selection:
         """Return the fields of a link; values at their default are left out."""
         defaults = asdict(Selection())
         texts = {"stack": self.stack and short_name(self.stack)}
-        texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit", "rows")}
+        texts |= {name: getattr(self, name) for name in ("view", "combine", "order", "limit", "rows", "without")}
         texts |= {name: str(getattr(self, name) + 1) for name in _PLACES if getattr(self, name) is not None}
         texts |= {name: "1" for name in _FLAGS if getattr(self, name)}
         texts |= {name: _shifted(getattr(self, name), 1) for name in _LISTS}
@@ -194,12 +196,14 @@ _SENSE = {
     "combine": re.compile("|".join(COMBINED)),
     "rows": re.compile("|".join(ROWS)),
     "order": re.compile(r"[a-z_]{1,20}"),
+    "without": re.compile(r"[a-z0-9_-]{1,32}(?:\.[a-z0-9_-]{1,32}){0,7}"),
     "limit": re.compile(r"(?:weight|mass)-(?:0(?:\.[0-9]{1,4})?|1(?:\.0{1,4})?)"),
     "heads": _PAIRS,
     "cells": _PAIRS,
 }
 _HOW = {
     "limit": N_("a threshold is written weight-0.05 or mass-0.9, with a share from 0 to 1."),
+    "without": N_("roles are written with dots between them, such as system.template."),
     "heads": N_("heads are written layer-head, such as 2-5.1-3, at most {most} of them, and count from 1."),
     "cells": N_("cells are written query-key, such as 3-4.1-2, and count from 1."),
 }

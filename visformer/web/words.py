@@ -1,10 +1,11 @@
 """The explorer's texts. Indices become 1-based only when the browser writes them."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from visformer.errors import N_
-from visformer.panel import map_scale, ticks
+from visformer.panel import map_scale, speakers, ticks
 from visformer.trace import Trace
 from visformer.trace.overview import PatternOnDemand
 
@@ -65,6 +66,8 @@ _TEXT = {
     "merging_about": N_("Join sub-words into words: the sum over keys, the mean over queries."),
     "hiding": N_("hide special tokens"),
     "hiding_about": N_("Leave out tokens that stand for no text; the weight hidden with them is shown."),
+    "roles": N_("Whose words are shown"),
+    "role_about": N_("Leave out the words of this role, or show them again; the weight hidden with them is shown."),
     "renormalising": N_("renormalise rows"),
     "renormalising_about": N_("Divide each row by the sum of its remaining weights."),
     "rows_of": N_("Rows"),
@@ -109,6 +112,7 @@ _MAP_TEXT = {
     "order_similarity_about": N_("Most similar to the selected head first: the cosine of the thumbnails."),
     "merging_about": N_("Join sub-words into words: the mean over keys and queries."),
     "hiding_about": N_("Leave out tokens that stand for no text."),
+    "role_about": N_("Leave out the words of this role, or show them again."),
 }
 """In place of what is true of attention weights only."""
 
@@ -177,6 +181,18 @@ _LONG_KEYS = (
     ("Enter", N_("the words of the two sentences that are chosen")),
 )
 
+TEMPLATE = "template"
+"""In links, what a chat template writes between the messages."""
+
+
+def role_names(trace: Trace) -> dict[str | None, str]:
+    """Map each role in a Trace's chat to its name in links, in the order of :func:`visformer.panel.speakers`."""
+    return {
+        role: TEMPLATE if role is None else re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_"
+        for role in speakers(trace)
+    }
+
+
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 _ONLY = N_("Text")
 
@@ -197,8 +213,13 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
+    names = role_names(trace)
     return {
         "text": {"lang": lang, **text},
+        "roles": [
+            {"name": names[role], "label": gettext(one.label), "colour": one.colour}
+            for role, one in speakers(trace).items()
+        ],
         "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [
             {"side": side, "title": gettext(title if len(sides) == len(_SIDES) else _ONLY)} for side, title in sides

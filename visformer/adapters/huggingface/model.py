@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from transformers.modeling_utils import PreTrainedModel
 from visformer.adapters.base import OTHER_TOKENIZER, ModelInfo, TracedModel
 from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
+from visformer.adapters.huggingface.chat import is_chat
 from visformer.adapters.huggingface.families import (
     DIFFERS,
     NO_END,
@@ -120,6 +122,11 @@ class HubModel(TracedModel):
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
+    @property
+    def takes_chats(self) -> bool:
+        """See :class:`TracedModel`."""
+        return self.text.has_template
+
     def tokenize(self, text: Text, second: Text | None = None) -> tuple[str, ...]:
         """See :class:`TracedModel`; ``second`` is appended: an encoder's pair, or a decoder's continuation."""
         more = None if second is None else self._given(second)
@@ -192,8 +199,17 @@ class HubModel(TracedModel):
             if not first.edits:
                 check_rows(recorded, self.module.dtype)
             params = {name: weight.read(name) for name, weight in found.items() if name in weights}
-            traces.append(self._labelled(side, recorded, params, self._meta(each, side), of_model))
+            trace = self._labelled(side, recorded, params, self._meta(each, side), of_model)
+            traces.append(replace(trace, roles=self._roles(each, side)))
         return traces
+
+    def _roles(self, each: Encoded, sides: Mapping[str, list[int]]) -> dict[str, tuple[str | None, ...]]:
+        """The role of each token of a chat, by side; what continues it is the assistant's answer."""
+        roles = each.request.roles
+        if not roles or self._engine.kind != "decoder":
+            return {"src": roles} if roles else {}
+        own = (*roles, *["assistant"] * (len(sides["tgt"]) - len(roles)))
+        return {"tgt": own, "next": (*own[1:], None)}
 
     def _meta(self, each: Encoded, sides: Mapping[str, list[int]]) -> dict[str, Any]:
         request = each.request
@@ -322,22 +338,16 @@ class HubModel(TracedModel):
             if any(kind != (place >= first) for place, kind in enumerate(kinds)):
                 raise TextError(N_("token_type_ids have to be 0 for a first text, and then 1 for a second one."))
             source, pair = (ids[:first], ids[first:]) if 0 < first < len(ids) else (ids, None)
-        return super()._request(source, target, pair=pair, **checked)
+        prompting = target is not None or self.info.kind == "encoder-decoder"  # the answer follows
+        ids, roles = self.text.chat(source, prompting=prompting) if is_chat(source) else (source, ())
+        return replace(super()._request(ids, target, pair=pair, **checked), roles=roles)
+
+    def _prompt(self, source: Text) -> Text:
+        """See :class:`TracedModel`; of messages with the beginning of the assistant's answer."""
+        return self.text.chat(source, prompting=True)[0] if is_chat(source) else source
 
     def _given(self, text: Text, *, of_target: bool = False) -> str | list[int]:
-        if isinstance(text, list | tuple) and text and all(isinstance(each, Mapping) for each in text):
-            text = self._templated(text)
-        return super()._given(text, of_target=of_target)
-
-    def _templated(self, messages: Any) -> Any:
-        """The ids of messages, as the tokenizer's chat template writes them, without a prompt for an answer."""
-        try:
-            return self.tokenizer.apply_chat_template(messages, return_dict=True)
-        except Exception as error:  # a template's own: no template, an unknown role, a missing field
-            raise TextError(
-                N_("These messages cannot be written with the tokenizer's chat template: {reason}."),
-                reason=str(error).splitlines()[0].rstrip("."),
-            ) from error
+        return super()._given(self.text.chat(text)[0] if is_chat(text) else text, of_target=of_target)
 
     # Texts --------------------------------------------------------------------------------------------------------
 

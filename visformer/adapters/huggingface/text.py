@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any
 
 from visformer.adapters.base import ONE_LANGUAGE
+from visformer.adapters.huggingface.chat import Roles, read_chat
 from visformer.errors import N_, VisformerError
 from visformer.model.tokenizer import detect_language, merge_ranks, merged
 from visformer.trace.tokens import SPACE, byte_letters, bytes_of, is_byte_level, shown
@@ -34,6 +35,7 @@ class HubText:
         limit = getattr(tokenizer, "model_max_length", None) or _NO_LIMIT
         self.max_tokens = int(limit) if limit < _NO_LIMIT else None
         model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
         self.scheme = "" if model is None else type(model).__name__
 
     def __reduce__(self) -> tuple[type["HubText"], tuple[Any]]:
@@ -85,6 +87,11 @@ class HubText:
         if begin is not None and ids[:2] == [begin] * 2 and text.lstrip().startswith(self._tokenizer.bos_token):
             return ids[1:], segments[1:]  # a chat template has written it already
         return ids, segments
+
+    def chat(self, messages: Any, *, prompting: bool = False) -> tuple[list[int], Roles]:
+        """Ids of messages and the role of each, see :func:`visformer.adapters.huggingface.chat.read_chat`."""
+        with self._lock:
+            return read_chat(self._tokenizer, messages, prompting=prompting)
 
     def encode_target(self, text: str, language: int | None = None) -> list[int]:
         """Ids that a decoder's rows predict for this target; ``language``: the language id it begins with, if any."""

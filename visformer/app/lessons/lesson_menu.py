@@ -31,8 +31,11 @@ _MOST = 12  # faults listed at once
 
 def shipped() -> dict[str, str]:
     """Return the titles of our own lessons by name, in the order in which they are offered."""
-    names = (url_state.SHORT, url_state.SHIPPED, url_state.OBJECTS, url_state.FAULTS)
-    return {name: lesson_of(name).title_in(language()) for name in names}
+    titles = {}
+    for name in (url_state.SHORT, url_state.SHIPPED, url_state.OBJECTS, url_state.FAULTS):
+        with suppress(VisformerError):  # the operator's model is another than those that the lesson is about
+            titles[name] = lesson_of(name).title_in(language())
+    return titles
 
 
 def entry() -> None:

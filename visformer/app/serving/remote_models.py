@@ -44,7 +44,7 @@ class RemoteModel:
 
     def trace(
         self,
-        source: str,
+        source: "Text",
         target: "Text | None" = None,
         *,
         pair: "Text | None" = None,
@@ -54,7 +54,7 @@ class RemoteModel:
         """See :meth:`visformer.adapters.base.TracedModel.trace`."""
         return self.analyse(partial(_trace, source=source, target=target, pair=pair, record=record, edits=edits))
 
-    def translate(self, source: str, **settings: Any) -> "Decoding":
+    def translate(self, source: "Text", **settings: Any) -> "Decoding":
         """See :meth:`visformer.adapters.base.TracedModel.translate`."""
         return self.analyse(partial(_translate, source=source, **settings))
 

@@ -23,6 +23,7 @@ from visformer.adapters.names import made_here
 from visformer.app.serving import checks
 from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
+from visformer.app.serving.chats import messages_of
 from visformer.app.serving.model_downloads import require_here
 from visformer.app.serving.models import MODEL, SECOND_BOX, discreetly, require_allowed
 from visformer.app.serving.remote_models import LONG_WORK, RemoteModel, in_processes, overview, part, receive
@@ -39,6 +40,7 @@ from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
     from visformer.adapters.base import TracedModel
+    from visformer.adapters.requests import Text
     from visformer.edits import Edit
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
@@ -242,7 +244,7 @@ class Workbench:
         if sum(map(len, texts)) <= limits.MAX_CHARACTERS or self.holds(request.source, None, PATTERNS):
             return whole
         model = self.loaded(*texts, is_long=True)
-        info, (n_src, *others) = model.info, [len(model.tokenize(text)) for text in texts]
+        info, (n_src, *others) = model.info, [len(model.tokenize(self._read(text))) for text in texts]
         n_tgt = sum(others) if others else 2 * n_src  # about what a translation takes
         cells = info.n_encoder_layers * n_src**2 + info.n_decoder_layers * (n_tgt + n_src) * n_tgt
         if info.kind == "decoder":
@@ -287,10 +289,20 @@ class Workbench:
             return runner.analyse(work) if isinstance(runner, RemoteModel) else work(runner)
         return runner.trace(**self._how(request, forced))
 
+    @property
+    def takes_chats(self) -> bool:
+        """Whether the model has a chat template; until it is loaded, it is not known to have one."""
+        is_there = self._model is not None and self.is_loaded and self._model.exception() is None
+        return is_there and self._model is not None and self._model.result().takes_chats
+
+    def _read(self, source: str) -> "Text":
+        """What the model reads of a text: the messages of a chat."""
+        return (self.takes_chats and messages_of(source)) or source
+
     def _how(self, request: _Request, forced: Any) -> dict[str, Any]:
         """Arguments of a model's method ``trace``."""
         target, pair = (None, forced) if self.kind == "encoder" else (forced, None)
-        how = {"source": request.source, "target": target, "pair": pair, "record": request.record}
+        how = {"source": self._read(request.source), "target": target, "pair": pair, "record": request.record}
         return {**how, "edits": request.edits}
 
     def _known_translation(self, request: _Request, runner: "_Runner") -> "Trace | None":
@@ -299,21 +311,35 @@ class Workbench:
         ids = known.meta.get("ids") if known is not None and self.kind == "encoder-decoder" else None
         if known is None or not isinstance(ids, dict) or not ids.get("next"):
             return None
-        trace = runner.trace(request.source, tuple(ids["next"][:-1]), record=request.record, edits=())
+        read = self._read(request.source)
+        trace = runner.trace(read, tuple(ids["next"][:-1]), record=request.record, edits=())
         if trace.meta.get("ids") != ids:  # it was cut off
             return None
         return replace(trace, meta={**trace.meta, **known.meta})  # what was not recorded before has names of its own
 
-    def decoded(self, source: str, *, edits: "Sequence[Edit]" = (), **settings: Any) -> "Decoding":
-        """Return the model's translation with its decoding steps; arguments and errors as for :meth:`trace`.
+    def decoded(
+        self,
+        source: str,
+        *,
+        edits: "Sequence[Edit]" = (),
+        on_progress: Callable[[float], object] = lambda _: None,
+        **settings: Any,
+    ) -> "Decoding":
+        """Return the model's translation or answer with its decoding steps; arguments and errors as for :meth:`trace`.
 
         ``settings`` are those of ``translate``. Edits at places that decoding does not reach have no effect.
         """
         checks.check_text(source, _FIRST_BOX)
         settings["edits"] = tuple(edits)
         key = (source, "decoded", *sorted(settings.items()))
-        times = max(settings.get("beam_size", 1), len(edits))
-        return self._result(key, (source, None), partial(_run_decoding, source, settings), times=times)
+        times, progress = max(settings.get("beam_size", 1), len(edits)), Progress()
+        self.loaded(source)
+
+        def decode(runner: "_Runner") -> "Decoding":
+            with reporting_to(progress):
+                return runner.translate(self._read(source), **settings)
+
+        return self._result(key, (source, None), decode, times=times, look=lambda: on_progress(progress.share))
 
     def measured(
         self,
@@ -342,9 +368,10 @@ class Workbench:
         elif self._lends_target is not None:
             target = self._lends_target(source)
         progress = Progress()
-        work = partial(_analyse, analysis, source, target, settings)
+        model = self.loaded(source, target)
+        work = partial(_analyse, analysis, self._read(source), target, settings)
         key = (analysis.__qualname__, source, target, *sorted(settings.items()))
-        compute = partial(_run_analysis, work, self.loaded(source, target), progress)
+        compute = partial(_run_analysis, work, model, progress)
 
         def look() -> None:
             on_progress(progress.share)
@@ -384,7 +411,7 @@ class Workbench:
 
     def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> WorkKind:
         """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
-        tokens = sum(len(model.tokenize(text)) for text in texts if text is not None)
+        tokens = sum(len(model.tokenize(self._read(text))) for text in texts if text is not None)
         return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
 
     def _runner(self, model: "TracedModel", kind: WorkKind = "ordinary") -> "_Runner":
@@ -412,10 +439,10 @@ class Workbench:
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
         for text, box in ((source, _FIRST_BOX), (target, second)):
             if text is not None and (model.info.grid is None or box == second):  # a picture is never too long
-                checks.check_tokens(len(model.tokenize(text)), room, box=box, is_long=is_long)
+                checks.check_tokens(len(model.tokenize(self._read(text))), room, box=box, is_long=is_long)
         if source is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
             tokenize: Callable[..., tuple[str, ...]] = model.tokenize
-            n_tokens = len(tokenize(source, target))
+            n_tokens = len(tokenize(self._read(source), target))
             checks.check_tokens(n_tokens, room, box=N_("Both boxes together"), is_long=is_long)
         return model
 
@@ -438,10 +465,6 @@ def _run_part(path: str, how: Mapping[str, Any], runner: _Runner) -> _Measured:
     return _Measured(value, len(value or b""))
 
 
-def _run_decoding(source: str, settings: Mapping[str, Any], runner: _Runner) -> "Decoding":
-    return runner.translate(source, **settings)
-
-
 def _run_analysis(
     work: "Callable[[TracedModel], Any]", model: "TracedModel", progress: Progress, runner: _Runner
 ) -> _Measured:
@@ -452,7 +475,7 @@ def _run_analysis(
 
 
 def _analyse(
-    analysis: Callable[..., Any], source: str, target: str | None, settings: Mapping[str, Any], model: "TracedModel"
+    analysis: Callable[..., Any], source: "Text", target: str | None, settings: Mapping[str, Any], model: "TracedModel"
 ) -> Any:
     return analysis(model, source, target, **settings)
 

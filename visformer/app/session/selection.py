@@ -8,7 +8,6 @@ from visformer.app.session import boxes, url_state
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
 from visformer.pictures.registry.options import per_layers
-from visformer.trace.stacks import shape_of
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -87,7 +86,7 @@ def _widgets(fitting: Selection, trace: "Trace") -> dict[str, tuple[Slot[Any], o
     """Return the widgets that select a place, each with its value; None: the default."""
     part, kind = fitting.stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
-    _, n_heads, n_queries, _ = shape_of(layers)
+    n_heads, n_queries, _ = layers[fitting.layer].shape
     query = fitting.query if fitting.query is not None and fitting.query < n_queries else None
     return {
         _STACK: (_widget(_STACK), fitting.stack),

@@ -17,7 +17,7 @@ from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import timeline
-from visformer.app.widgets import controls, downloads, scene, unavailable
+from visformer.app.widgets import chat, controls, downloads, scene, unavailable
 from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
 from visformer.pictures.examples import OFFERED, TESTED
@@ -107,7 +107,8 @@ def _draw_all(run: Run) -> None:
         hold_sentence()  # the page has the picture itself
     else:
         with st.container(key="boxes"):
-            left, middle, right = st.columns([5, 4, 3], vertical_alignment="center")
+            how: Any = "top" if _takes_chats() else "center"  # a chat is much higher than the other boxes
+            left, middle, right = st.columns([5, 4, 3], vertical_alignment=how)
         _sentence_boxes(run, left, middle, label_visibility="visible")
     if not boxes.reads_pictures():
         right.selectbox(
@@ -145,6 +146,9 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
         scene.draw(left)
         _IS_HELD.set(True)
         hold(boxes.SOURCE)
+    elif _takes_chats():
+        chat.draw(left, on_change=changed, **style)
+        _IS_HELD.set(True)
     else:
         left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
     middle.text_input(
@@ -174,6 +178,13 @@ def _kind() -> str:
         return controls.bench().kind
     except VisformerError:
         return "encoder-decoder"
+
+
+def _takes_chats() -> bool:
+    try:
+        return controls.bench().takes_chats
+    except VisformerError:
+        return False
 
 
 def _outcome(run: Run) -> str:

@@ -18,7 +18,7 @@ from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import head, side_bar
 from visformer.app.streamlit_private import logs, run_context
 from visformer.app.streamlit_private.other_sessions import address_of
-from visformer.app.widgets import component, controls, waiting
+from visformer.app.widgets import chat, component, controls, waiting
 from visformer.errors import N_, LinkError
 
 _SIDE_BAR = 232  # pixels: the picture needs the width more
@@ -53,6 +53,7 @@ class Screen:
         """Draw the page itself; return the run, which tells what the page shows."""
         run = runs.current()
         with self.body, controls.errors_shown():
+            chat.answer()
             self.page.run()
         address.settle(run)
         return run

@@ -11,7 +11,7 @@ from visformer.panel import Labels, Panel, map_scale, numbered, stack_title, tic
 from visformer.pictures.charts import go
 from visformer.pictures.style import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, Theme, visible
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import STACKS, most_heads
 
 _NAMED = 10_000
 """Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
@@ -111,12 +111,12 @@ def attention_heads(
 
     Raises:
         MissingTensor: the trace has no pattern of this stack.
-        TraceError: its layers have different numbers of heads.
     """
-    weights = trace.stack(stack, attention)  # (layer, head, query, key)
-    n_layers, n_heads, n_queries, n_keys = weights.shape
+    layers = trace.layers(stack, attention)
+    n_layers, n_heads, (n_queries, n_keys) = len(layers), most_heads(layers), next(iter(layers.values())).shape[1:]
     tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
-    tiles[:, :, :n_queries, :n_keys] = weights
+    for row, layer in zip(tiles, layers.values(), strict=True):
+        row[: len(layer), :n_queries, :n_keys] = layer.value
     mosaic = tiles.transpose(0, 2, 1, 3).reshape(n_layers * (n_queries + 1), n_heads * (n_keys + 1))
     sides = [numbered(n) for n in mosaic.shape]
     panel = Panel(name="pattern", title="", values=mosaic, rows=sides[0], columns=sides[1], **map_scale(trace))
@@ -125,7 +125,7 @@ def attention_heads(
     figure.update_layout(
         title=title(literal(stack_title(trace, next(each for each in STACKS if each.name == f"{stack}.{attention}")))),
         xaxis={**_tiles("Head", range(n_heads), n_keys), "side": "top"},
-        yaxis={**_tiles("Layer", trace.layers(stack, attention), n_queries), "autorange": "reversed"},
+        yaxis={**_tiles("Layer", layers, n_queries), "autorange": "reversed"},
         **look(theme),
     )
     return figure

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.pictures.registry.setting import Setting
-from visformer.trace.stacks import STACKS, ranges, shape_of, short_name
+from visformer.trace.stacks import STACKS, most_heads, ranges, short_name
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace, TracedTensor
@@ -327,7 +327,7 @@ def _patterns(setting: Setting) -> "Mapping[int, TracedTensor]":
 
 def _heads(setting: Setting) -> range | None:
     patterns = _patterns(setting)
-    return range(shape_of(patterns)[1]) if patterns else None
+    return range(most_heads(patterns)) if patterns else None
 
 
 def layer_of(numbers: Callable[[Setting], Sequence[int]]) -> PlaceOption:

@@ -9,7 +9,7 @@
 import { makeRamp, themeOf } from "../shared/colours.js"
 import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend, sideBySide } from "./head_grid.js"
 import { pngButton } from "../shared/png.js"
-import { ordered, sameHead } from "./order.js"
+import { inRows, nHeads, ordered, sameHead } from "./order.js"
 import { MOVES, cached, fill, focusQuietly, focusedElement, isTyped, paragraph, part } from "../shared/dom.js"
 import { Help } from "../shared/help.js"
 import { Parts } from "./parts.js"
@@ -76,6 +76,7 @@ class AttentionView {
     const right = part(body, "div", "right")
     places.caption = part(bars ?? right, "div", "caption")
     places.tools = part(bars ?? right, "div", "tools")
+    places.roles = part(bars ?? right, "div", "rolebar")
     places.scope = part(right, "div", "scope")
     const stage = part(right, "div", "stage")
     this.parts = { root, stage }
@@ -87,6 +88,7 @@ class AttentionView {
     this.toolbar = new Toolbar(places, {
       set: (change) => this.set(change),
       stack: (name) => this.chooseStack(name),
+      role: (name) => this.set({ without: this.state.toggled(name) }),
       zoom: (direction) => this.zoom(direction),
       fold: () => this.fold(),
       help: () => this.showHelp(!this.help.open),
@@ -424,7 +426,7 @@ class AttentionView {
       v: () => this.set({ view: next(NAMES, state.view) }),
       s: () => this.chooseStack(next(this.data.stacks.map(({ name }) => name), state.stack)),
       l: () => {
-        state.chooseLayer(model.stack.shape[1])
+        state.chooseLayer(nHeads(model.stack, state.focus.layer))
         this.set({})
       },
       ...(model.isTiled ? {} : this.deriving(next)),
@@ -501,7 +503,7 @@ class AttentionView {
     if (this.written === data.revision) return
     this.written = data.revision
     this.sentences.write(data)
-    const words = JSON.stringify([data.text, data.stacks.map(({ name }) => name)])
+    const words = JSON.stringify([data.text, data.roles, data.stacks.map(({ name }) => name)])
     if (words === this.words) return // only the sentence has changed
     this.words = words
     parts.root.lang = data.text.lang
@@ -615,14 +617,16 @@ class AttentionView {
     const turned = this.painted !== painted
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
+    this.theme.colours.forEach((colour, i) => this.parts.root.style.setProperty(`--vf-colour-${i}`, colour))
     if (turned) paintLegend(this.parts.legend, this.theme, data.scale)
     this.painted = painted
   }
 
   paintOverview() {
     const { order, anchor } = this.state
-    const cells = this.ordered(order, anchor)
+    const heads = this.ordered(order, anchor)
     const captions = order !== "place"
+    const cells = captions ? heads : inRows(this.model.stack, heads)
     const columns = captions ? Math.max(IN_ONE_ROW, Math.ceil(Math.sqrt(cells.length))) : this.model.stack.shape[1]
     this.overview.show(gridLayout(cells, { width: this.room.overview, columns, captions, largest: this.host.thumb }), this.gridScene())
   }
@@ -675,8 +679,8 @@ class AttentionView {
     const { model, theme, data } = this
     const { combine, locked } = this.state
     const { cells } = this
-    const { rows, columns } = model.stack
-    const titleOf = (name) => data.sides.find(({ side }) => side === name.replace("+sink", ""))?.title
+    const { rows } = model.stack
+    const titleOf = (name) => data.sides.find(({ side }) => side === name)?.title
     const colour = (place) => (place === null ? theme.accent : theme.colours[place % theme.colours.length])
     const parts = {
       matrix: () => model.matrix(), // null until its weights have arrived
@@ -689,7 +693,7 @@ class AttentionView {
       ...Object.fromEntries(model.shown.needs.map((name) => [name, parts[name]()])),
       labels: model.labels(),
       titles: { rows: data.text.rows, columns: data.text.columns },
-      sides: { rows: titleOf(rows), columns: titleOf(columns) },
+      sides: { rows: titleOf(rows), columns: titleOf(model.read.side) },
       isShare: !data.isMap && combine !== "max", // whether the numbers of a row are shares of a whole
       ...{ theme, cells, locked, room: this.room, text: data.text, step: data.step, scale: data.scale, spell: data.spell },
     }

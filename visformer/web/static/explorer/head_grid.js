@@ -47,7 +47,7 @@ export class HeadGrid {
   /** The head some rows and columns further in the grid; null beyond its edge. */
   neighbour(from, down, right) {
     const { cells, columns, captions } = this.layout
-    const at = cells.findIndex(({ layer, head }) => layer === from.layer && head === from.head)
+    const at = cells.findIndex((place) => sameHead(place, from))
     if (!captions && right && Math.floor((at + right) / columns) !== Math.floor(at / columns)) return null
     const place = cells[at + right + down * columns]
     return place ? { layer: place.layer, head: place.head } : null
@@ -56,7 +56,7 @@ export class HeadGrid {
 
 /**
  * Lay out thumbnails: a row per layer and a column per head, or in any other order with captions.
- * @param {{layer: number, head: number, score: ?number}[]} cells the heads in order
+ * @param {?{layer: number, head: number, score: ?number}[]} cells the heads in order; null leaves a place empty
  * @param {{width: number, columns: number, captions: boolean, largest?: number, margins?: number[]}} room margins: at
  *   the left and above, for labels
  */
@@ -142,6 +142,7 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   if (layout.tokens) paintTokens(context, layout, theme)
   const scored = captioned && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
+    if (!place) return
     const [x, y] = [left + (i % columns) * step, top + Math.floor(i / columns) * rise]
     const from = indexOf(thumbs.stack, place)
     const across = thumbs.stack.shape[1]
@@ -182,7 +183,7 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
   }
   for (let row = 0; row * columns < cells.length; row++) {
     const { layer } = cells[row * columns]
-    if (!isWritten(row, everyRow, cells.findIndex((cell) => cell.layer === focus.layer) / columns)) continue
+    if (!isWritten(row, everyRow, cells.findIndex((cell) => cell?.layer === focus.layer) / columns)) continue
     context.fillStyle = layer === focus.layer ? theme.text : theme.faint
     context.fillText(String(layer + 1), left / 2 - 2, top + row * rise + size / 2)
   }

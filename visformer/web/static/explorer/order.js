@@ -5,11 +5,24 @@ export function sameHead(a, b) {
 }
 
 /** All heads of a stack, layer by layer; layers have the numbers of the model, which may have gaps. */
-export function headsOf({ layers, shape }) {
-  return layers.flatMap((layer) => Array.from({ length: shape[1] }, (_, head) => ({ layer, head })))
+export function headsOf(stack) {
+  return stack.layers.flatMap((layer) => Array.from({ length: nHeads(stack, layer) }, (_, head) => ({ layer, head })))
 }
 
-/** The index of a head among all heads of its stack. */
+/** The number of heads of a layer. */
+export function nHeads({ layers, heads }, layer) {
+  return heads[layers.indexOf(layer)]
+}
+
+/** Heads in rows of equal length, a row for each layer: null where a layer has no such head. */
+export function inRows({ shape }, heads) {
+  return heads.flatMap((place, i) => {
+    const isLast = heads[i + 1]?.layer !== place.layer
+    return isLast ? [place, ...Array(shape[1] - 1 - place.head).fill(null)] : [place]
+  })
+}
+
+/** The index of a head in the table of all layers and heads of its stack. */
 export function indexOf({ layers, shape }, { layer, head }) {
   return layers.indexOf(layer) * shape[1] + head
 }

@@ -171,7 +171,7 @@ export class SentenceLines {
   }
 
   /** Of a long text nothing: the map has its words, which would be thousands of elements. */
-  write({ sides, tokens, special, stacks }) {
+  write({ sides, tokens, special, spoken, roles, stacks }) {
     this.element.replaceChildren()
     if (stacks.some(({ tiles }) => tiles)) return
     for (const { title, side } of sides) {
@@ -180,7 +180,8 @@ export class SentenceLines {
       tokens[side].forEach((token, i) => {
         const chip = part(line, "bdi", special[side][i] ? "token vf-special" : "token")
         chip.textContent = token
-        Object.assign(chip.dataset, { side, place: i })
+        const role = roles.find(({ name }) => name === spoken[side]?.[i])?.colour
+        Object.assign(chip.dataset, { side, place: i, ...(role === undefined ? {} : { role }) })
       })
     }
   }
@@ -189,10 +190,10 @@ export class SentenceLines {
   mark(model, cell) {
     const { rows, columns } = model.groups()
     const [reads, read] = [rows[cell?.row] ?? [], columns[cell?.column] ?? []]
-    const readSide = model.stack.columns.replace("+sink", "") // the sink column has no token
+    const { side: readSide, before } = model.read // the column of a sink has no token, nor have keys before them
     for (const chip of this.element.querySelectorAll(".vf-token")) {
       const { side, place } = chip.dataset
-      chip.classList.toggle("vf-read", side === readSide && read.includes(Number(place)))
+      chip.classList.toggle("vf-read", side === readSide && read.includes(Number(place) + before))
       chip.classList.toggle("vf-reads", side === model.stack.rows && reads.includes(Number(place)))
     }
   }

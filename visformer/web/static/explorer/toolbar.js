@@ -65,9 +65,9 @@ function check(parent, name, change) {
 export class Toolbar {
   /**
    * @param {{stacks: HTMLElement, order: HTMLElement, views: HTMLElement, caption: HTMLElement, tools: HTMLElement,
-   *   scope: HTMLElement}} places
-   * @param {{set: (change: object) => void, stack: Function, zoom: Function, fold: Function, help: Function, open: Function,
-   *   close: Function}} host open, close: show the tokens of a pair of sentences of a long text, or the sentences
+   *   roles: HTMLElement, scope: HTMLElement}} places
+   * @param {{set: (change: object) => void, stack: Function, role: Function, zoom: Function, fold: Function, help: Function,
+   *   open: Function, close: Function}} host role: hide the tokens of a role, or show them again; open, close: show the tokens of a pair of sentences of a long text, or the sentences
    */
   constructor(places, host) {
     this.host = host
@@ -87,6 +87,7 @@ export class Toolbar {
     this.rows = select(places.tools, "named", (rows) => host.set({ rows }))
     this.hidden = part(places.tools, "span", "hidden-mass", { role: "status" })
     this.isLong = part(places.tools, "span", "is-long")
+    this.roles = part(places.roles, "div", "roles", { role: "group" })
     this.scope = { box: places.scope, said: part(places.scope, "span", "scope-said", { role: "status" }) }
     this.scope.open = button(places.scope, "scope-open", () => this.host.open())
     this.scope.close = button(places.scope, "scope-close", () => this.host.close())
@@ -99,7 +100,7 @@ export class Toolbar {
   }
 
   /** Write the texts, once per payload. */
-  write({ text, stacks, scores, isMap }) {
+  write({ text, stacks, scores, roles, isMap }) {
     this.isMap = isMap
     this.text = text
     this.kind.box.hidden = isMap
@@ -120,6 +121,15 @@ export class Toolbar {
     }
     for (const name of ["in", "out", "whole"]) this.zoom[name].title = this.zoom[name].ariaLabel = text[`zoom_${name}`]
     this.help.title = this.help.ariaLabel = text.help
+    this.roles.ariaLabel = text.roles
+    this.roles.replaceChildren()
+    for (const { name, label, colour: role } of roles) {
+      const tab = button(this.roles, "role", () => this.host.role(name))
+      part(tab, "span", "swatch").dataset.role = role
+      tab.append(label)
+      tab.title = text.role_about
+      tab.dataset.name = name
+    }
   }
 
   /**
@@ -154,7 +164,9 @@ export class Toolbar {
       this[name].element.checked = state[name]
       this[name].box.hidden = isTiled
     }
-    this.renormalising.box.hidden ||= !state.hiding || this.isMap
+    for (const tab of this.roles.children) tab.ariaPressed = String(!state.without.includes(tab.dataset.name))
+    this.roles.hidden = isTiled || !this.roles.childElementCount
+    this.renormalising.box.hidden ||= !state.isHiding || this.isMap
     this.combine.box.hidden = isTiled
     this.kind.box.hidden = isTiled || this.isMap
     this.isLong.textContent = isTiled ? this.text.is_long : ""

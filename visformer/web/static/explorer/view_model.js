@@ -1,7 +1,7 @@
 /** Derive what is shown from data and selection: the matrix of the selected heads, its labels and tokens; no drawing. */
 
 import { derive, groupsOf, links, mean, pooled, strongest } from "./derive.js"
-import { headsOf } from "./order.js"
+import { headsOf, indexOf } from "./order.js"
 import { tilesIn } from "./parts.js"
 import { cached, fill } from "../shared/dom.js"
 import { beginningOf, runningText } from "../shared/text.js"
@@ -42,6 +42,13 @@ export class ViewModel {
     return (this.isTiled && view.tiled) || view
   }
 
+  /** The side whose tokens are read, and how many keys come before them in the columns. */
+  get read() {
+    const { columns } = this.stack
+    const side = columns.replace("+sink", "").replace("prefix+", "")
+    return { side, before: columns.startsWith("prefix+") ? this.data.tokens[columns.replace("+sink", "")].length - this.data.tokens[side].length : 0 }
+  }
+
   /** Whether rows and columns are the same tokens. */
   get isSelf() {
     return this.stack.rows === this.stack.columns
@@ -67,22 +74,35 @@ export class ViewModel {
   }
 
   options() {
-    const { combine, merging, hiding, renormalising, limit } = this.state
-    const plain = { how: combine, merging, hiding }
+    const { combine, merging, isHiding, renormalising, limit } = this.state
+    const plain = { how: combine, merging, hiding: isHiding }
     return this.data.isMap ? { ...plain, renormalising: false, limit: NO_LIMIT } : { ...plain, renormalising, limit }
   }
 
   sides() {
     const { rows, columns } = this.stack
-    const { words, special } = this.data
+    const { words } = this.data
     // Named by both, a row is hidden only if its input and its prediction are special: that of the language token is not.
     const named = this.named()
+    const hidden = Object.fromEntries([...named, columns].map((side) => [side, this.hiddenTokens(side)]))
     return {
       nColumns: this.stack.shape[3],
       isMap: this.data.isMap,
       words: { rows: words[named[0]], columns: words[columns] },
-      special: { rows: special[rows].map((_, i) => named.every((side) => special[side][i])), columns: special[columns] },
+      special: { rows: hidden[named[0]].map((_, i) => named.every((side) => hidden[side][i])), columns: hidden[columns] },
     }
+  }
+
+  /** Whether each token of a side is hidden where tokens are: special ones, and those of roles. */
+  hiddenTokens(side) {
+    const { hiding, without } = this.state
+    const { special, spoken } = this.data
+    return special[side].map((flag, i) => (hiding && Boolean(flag)) || without.includes(spoken[side]?.[i]))
+  }
+
+  /** The colour of a token's role, as its place among the colours; null: it has none. */
+  roleOf(side, token) {
+    return this.data.roles.find(({ name }) => name === this.data.spoken[side]?.[token])?.colour ?? null
   }
 
   /** The sides whose tokens name the rows: the input, the prediction, or both. */
@@ -166,7 +186,7 @@ export class ViewModel {
   /** The matrix of these heads; null until their weights have arrived. */
   derived(names) {
     if (this.isTiled) return this.tiledMatrix(names[0])
-    const name = `matrix ${names.join(" ")} ${this.state.rows} ${JSON.stringify(this.options())}`
+    const name = `matrix ${names.join(" ")} ${this.scope} ${JSON.stringify(this.options())}`
     const heads = names.map((one) => this.data.weights.of(one))
     if (heads.some((head) => !head)) return null
     const capacity = Math.min(CACHED, Math.ceil(CACHED_WEIGHTS / heads[0].length))
@@ -175,8 +195,8 @@ export class ViewModel {
 
   /** What the rows and columns depend on. */
   get scope() {
-    const { stack, merging, hiding, rows, inside } = this.state
-    return this.isTiled ? `${stack} ${Boolean(this.shown.byToken)} ${JSON.stringify(inside)}` : `${stack} ${merging} ${hiding} ${rows}`
+    const { stack, merging, hiding, without, rows, inside } = this.state
+    return this.isTiled ? `${stack} ${Boolean(this.shown.byToken)} ${JSON.stringify(inside)}` : `${stack} ${merging} ${hiding} ${rows} ${without}`
   }
 
   /** The tokens that each row and each column stands for. */
@@ -221,7 +241,7 @@ export class ViewModel {
     const { text } = runningText((spoken.length ? spoken : group).map((token) => [tokens[token], words[token]]))
     const beginning = beginningOf(text)
     const name = fill(this.data.text.sentence, { n: i + 1, words: beginning })
-    return { text: `${i + 1} ${beginning}`, whole: `${i + 1} ${text}`, name, after: "", place: "", special: false }
+    return { text: `${i + 1} ${beginning}`, whole: `${i + 1} ${text}`, name, after: "", place: "", special: false, role: null }
   }
 
   label(axis, group) {
@@ -232,6 +252,7 @@ export class ViewModel {
       after: after ? text(after) : "",
       place: String(group[0] + 1),
       special: group.every((i) => Boolean(this.data.special[side][i])),
+      role: this.roleOf(side, group[0]),
     }
   }
 
@@ -280,8 +301,8 @@ export class ViewModel {
 
   /** Mass that is not to be seen, mean over the rows; null where nothing is left out. */
   hidden() {
-    const { hiding, limit } = this.state
-    const matrix = !this.data.isMap && (hiding || limit.kind !== "none") ? this.matrix() : null
+    const { isHiding, limit } = this.state
+    const matrix = !this.data.isMap && (isHiding || limit.kind !== "none") ? this.matrix() : null
     return matrix && mean(matrix.hidden)
   }
 
@@ -295,16 +316,19 @@ export class ViewModel {
    * @returns {{steps: Uint8Array, rows: number, columns: number}} one below the other; the same object until it changes
    */
   thumbs() {
-    const { stack, merging, hiding, renormalising, rows: named } = this.state
-    const names = headsOf(this.stack).map((place) => this.nameOf(place))
-    if (!(merging || hiding) || !names.every((name) => this.data.weights.has(name))) {
+    const { merging, isHiding, renormalising } = this.state
+    const heads = headsOf(this.stack)
+    if (!(merging || isHiding) || !heads.every((place) => this.data.weights.has(this.nameOf(place)))) {
       const [rows, columns] = this.stack.thumb
       return { steps: this.stack.thumbs, rows, columns }
     }
-    return cached(this.cache, `thumbs ${stack} ${merging} ${hiding} ${renormalising} ${named}`, () => {
+    return cached(this.cache, `thumbs ${this.scope} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: NO_LIMIT }
-      const thumbs = names.map((name) => pooled(derive([this.data.weights.of(name)], this.sides(), options), this.data.step))
-      return { ...thumbs[0], steps: Uint8Array.from(thumbs.flatMap(({ steps }) => [...steps])) }
+      const thumbs = heads.map((place) => pooled(derive([this.data.weights.of(this.nameOf(place))], this.sides(), options), this.data.step))
+      const size = thumbs[0].steps.length
+      const steps = new Uint8Array(this.stack.shape[0] * this.stack.shape[1] * size)
+      heads.forEach((place, i) => steps.set(thumbs[i].steps, indexOf(this.stack, place) * size))
+      return { ...thumbs[0], steps }
     })
   }
 }

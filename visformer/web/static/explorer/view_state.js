@@ -1,7 +1,7 @@
 /** The visitor's selection, and all operations on it; no drawing. */
 
 import { clamp } from "../shared/dom.js"
-import { sameHead } from "./order.js"
+import { nHeads, sameHead } from "./order.js"
 import { NAMES, VIEWS } from "./views/index.js"
 
 const MOST_HEADS = 12 // heads shown together
@@ -28,6 +28,7 @@ export class ViewState {
     this.anchor = this.focus // the head that an order by similarity starts with
     this.limit = NO_LIMIT
     this.merging = this.hiding = this.renormalising = false
+    this.without = [] // of a chat: names of the roles whose tokens are hidden
     this.rows = "input" // what names a row of a decoder: "input", "prediction", "both"
     this.cells = [] // {row, column} as shown, the last one in focus; row or column is null if a single token is selected
     this.locked = false
@@ -42,7 +43,8 @@ export class ViewState {
     this.restoreHow(how)
   }
 
-  restoreHow({ combine, order, limit, merging, hiding, renormalising, rows, heads }) {
+  restoreHow({ combine, order, limit, merging, hiding, renormalising, without, rows, heads }) {
+    this.without = (without || "").split(".").filter(Boolean)
     Object.assign(this, { combine: combine || "one", order: order || "place", rows: rows || "input", anchor: this.focus })
     Object.assign(this, { merging: Boolean(merging), hiding: Boolean(hiding), renormalising: Boolean(renormalising) })
     const [kind, value] = (limit || "none-0").split("-")
@@ -53,21 +55,23 @@ export class ViewState {
   /** The selection for a link, without the cells. */
   selection() {
     const { stack, focus, view, combine, order, limit, merging, hiding, renormalising, rows, heads } = this
+    const without = this.without.join(".")
     const others = heads.length > 1 ? heads.map(({ layer, head }) => `${layer}-${head}`).join(".") : ""
     const cut = limit.kind === "none" ? "" : `${limit.kind}-${limit.value}`
-    return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, rows, heads: others }
+    return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, without, rows, heads: others }
   }
 
   /** Clip the heads to those that the stack has; of a long text, leave out what takes all weights. */
-  keepInRange({ layers, shape, tiles }) {
+  keepInRange(stack) {
+    const { layers, tiles } = stack
     const nearest = (layer) => layers.reduce((a, b) => (Math.abs(b - layer) < Math.abs(a - layer) ? b : a))
-    const into = ({ layer, head }) => ({ layer: nearest(layer), head: clamp(head, shape[1]) })
+    const into = ({ layer, head }) => ({ layer: nearest(layer), head: clamp(head, nHeads(stack, nearest(layer))) })
     this.focus = into(this.focus)
     this.anchor = into(this.anchor)
     const heads = this.heads.map(into)
     this.heads = heads.filter((place, i) => heads.findIndex((other) => sameHead(other, place)) === i)
     if (!this.heads.some((place) => sameHead(place, this.focus))) this.heads = [this.focus]
-    if (tiles) Object.assign(this, { combine: "one", limit: NO_LIMIT, merging: false, hiding: false, renormalising: false, rows: "input" })
+    if (tiles) Object.assign(this, { combine: "one", limit: NO_LIMIT, merging: false, hiding: false, renormalising: false, without: [], rows: "input" })
   }
 
   chooseStack(stack) {
@@ -90,9 +94,9 @@ export class ViewState {
   }
 
   /** Select all heads of the layer in focus or, if several are selected already, only the one in focus. */
-  chooseLayer(nHeads) {
+  chooseLayer(n) {
     const { layer } = this.focus
-    const all = Array.from({ length: Math.min(nHeads, MOST_HEADS) }, (_, head) => ({ layer, head }))
+    const all = Array.from({ length: Math.min(n, MOST_HEADS) }, (_, head) => ({ layer, head }))
     this.heads = this.heads.length > 1 ? [this.focus] : all
     if (!this.heads.some((place) => sameHead(place, this.focus))) this.focus = this.heads[0]
     this.showTogether()
@@ -141,8 +145,18 @@ export class ViewState {
 
   /** Whether anything but the head, the view and the cells differs from the start. */
   get isAltered() {
-    const { combine, order, limit, merging, hiding, rows, heads } = this
-    return combine !== "one" || order !== "place" || limit.kind !== "none" || merging || hiding || rows !== "input" || heads.length > 1
+    const { combine, order, limit, merging, isHiding, rows, heads } = this
+    return combine !== "one" || order !== "place" || limit.kind !== "none" || merging || isHiding || rows !== "input" || heads.length > 1
+  }
+
+  /** Whether tokens are hidden: special ones, or those of some roles. */
+  get isHiding() {
+    return this.hiding || this.without.length > 0
+  }
+
+  /** Hide the tokens of a role, or show them again. */
+  toggled(role) {
+    return this.without.includes(role) ? this.without.filter((other) => other !== role) : [...this.without, role]
   }
 
   /** Whether the heads are drawn individually. */

@@ -39,6 +39,12 @@ export function stepper({ kind, limit, middle = 0 }) {
   return kind === "unsigned" ? (value) => step(value / limit) : (value) => step(0.5 + (value - middle) / (2 * limit))
 }
 
+/** Pixels: thickness of the line beside a token that says whose words it is part of. */
+export const ROLE = 3
+
+/** The colour of a role by its place among the colours. */
+export const roleColour = ({ colours }, role) => colours[role % colours.length]
+
 export function cssColour([red, green, blue]) {
   return `rgb(${red},${green},${blue})`
 }

@@ -1,6 +1,6 @@
 /** Layout and drawing of a labelled matrix, shared by all pictures of matrices. */
 
-import { inkOn } from "./colours.js"
+import { ROLE, inkOn, roleColour } from "./colours.js"
 import { image, shorten, sizeCanvas } from "./surface.js"
 
 const LONGEST_LABEL = 118
@@ -23,18 +23,18 @@ let sheet = null // offscreen canvas for the cells
 /**
  * Measure one side: its labels (text, and the position number that distinguishes equal tokens), the widest label and
  * the title. Cached, because the layout is chosen by trying many.
- * @param {{labels: {text: string, after?: string, place?: string, special?: boolean}[], title: string}} side
+ * @param {{labels: {text: string, after?: string, place?: string, special?: boolean, role?: ?number}[], title: string}} side
  */
 function measure(canvas, { labels, title }, longest, font) {
   const key = `${longest} ${font} ${document.fonts?.status}`
   if (measured.get(labels)?.key === key) return measured.get(labels)
   const context = canvas.getContext("2d")
   context.font = `13px ${font}`
-  const result = labels.map(({ text, after, place = "", special = false }) => {
+  const result = labels.map(({ text, after, place = "", special = false, role = null }) => {
     const full = after ? `${text} → ${after}` : text
     const token = shorten(context, full, longest)
     const width = context.measureText(token).width + (place ? 5 + context.measureText(place).width : 0)
-    return { token, place, special, width, cut: token !== full }
+    return { token, place, special, role, width, cut: token !== full }
   })
   const widest = result.reduce((most, label) => Math.max(most, label.width), 0)
   const measurements = { key, labels: result, widest, title: context.measureText(title).width }
@@ -65,8 +65,9 @@ export function matrixLayout(canvas, rows, columns, room) {
   const margin = Math.ceil(Math.max(beside.widest, Math.min(beside.title, Math.max(TITLE_ROOM, width * 0.3)))) + 10
   const left = Math.max(indent, bare.rows ? 2 : margin)
   /** The top margin and the size of the cells below labels that rise this high, if a cell may be at most this wide. */
+  const lift = labels.columns.some(({ role }) => role !== null) ? ROLE + 1 : 0 // of the labels, above the colours of roles
   const fit = (rise, widest) => {
-    const top = bare.columns ? 2 : Math.ceil(rise + (columns.title ? LINE : 0) + 12)
+    const top = bare.columns ? 2 : Math.ceil(rise + lift + (columns.title ? LINE : 0) + 12)
     const height = Math.min(highest, Math.max(120, tallest - top) / nRows)
     const cellWidth = Math.min(largest, widest, aspect * height)
     return { top, cellWidth, cellHeight: Math.min(height, slender * cellWidth) }
@@ -81,7 +82,7 @@ export function matrixLayout(canvas, rows, columns, room) {
   const right = flat ? 8 : Math.max(8, ...reach.map((far, i) => far - (nColumns - i - 0.5) * cellWidth))
   const placeOf = (x, y) => [Math.floor((y - top) / cellHeight), Math.floor((x - left) / cellWidth)]
   return {
-    ...{ left, top, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, labels },
+    ...{ left, top, lift, flat, bare, cellWidth, cellHeight, matrixWidth, matrixHeight, labels },
     titles: { rows: rows.title, columns: columns.title },
     worded: worded(rows, beside, left) && worded(columns, above, width - left, cellWidth >= (flat ? 0 : SMALL_SLANTED)),
     every: {
@@ -146,6 +147,7 @@ export function paintMatrix(canvas, matrix, layout, theme, { cell, locked }) {
   if (!matrix.picture && matrix.numbers && (matrix.dense || (cellWidth >= 34 && cellHeight >= 20))) paintNumbers(context, matrix, layout, theme)
   if (matrix.outlined) paintOutlines(context, matrix, layout, theme)
   paintTitles(context, layout, theme)
+  paintRoles(context, layout, theme)
   paintLabels(context, layout, theme, cell)
   if (cell) paintCellFrame(context, layout, theme, cell, locked)
 }
@@ -215,6 +217,17 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
   })
 }
 
+/** Draw a line along the rows and the columns whose tokens have a role, in its colour. */
+function paintRoles(context, { left, top, cellWidth, cellHeight, labels, bare }, theme) {
+  const along = (side, draw) => bare[side] || labels[side].forEach(({ role }, i) => {
+    if (role === null) return
+    context.fillStyle = roleColour(theme, role)
+    draw(i)
+  })
+  along("rows", (i) => context.fillRect(left - 2 - ROLE, top + i * cellHeight, ROLE, cellHeight))
+  along("columns", (i) => context.fillRect(left + i * cellWidth, top - 2 - ROLE, cellWidth, ROLE))
+}
+
 /** Where the title of the rows ends: above the first row's label, which is higher than a low row. */
 const footOf = ({ top, cellHeight }) => top - Math.max(4, (LINE - cellHeight) / 2 + 2)
 
@@ -274,7 +287,7 @@ function paintLabels(context, layout, theme, cell) {
 const apartOf = ({ flat, cellWidth, cellHeight }) => ({ rows: cellHeight, columns: flat ? LINE : cellWidth * Math.cos(SLANT) })
 
 function paintLabelAt(context, layout, theme, side, i, style) {
-  const { left, top, width, height, cellWidth, cellHeight, flat, every, labels } = layout
+  const { left, top, lift, width, height, cellWidth, cellHeight, flat, every, labels } = layout
   const label = labels[side][i]
   const isRow = side === "rows"
   context.save()
@@ -284,9 +297,9 @@ function paintLabelAt(context, layout, theme, side, i, style) {
   context.clip()
   const centre = left + (i + 0.5) * cellWidth
   if (isRow) context.translate(left - 8, top + (i + 0.5) * cellHeight)
-  else if (flat) context.translate(centre - label.width / 2, top - 10)
+  else if (flat) context.translate(centre - label.width / 2, top - 10 - lift)
   else {
-    context.translate(centre - 2, top - 6)
+    context.translate(centre - 2, top - 6 - lift)
     context.rotate(-SLANT)
   }
   const each = every[side] === 1

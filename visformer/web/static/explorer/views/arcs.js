@@ -1,5 +1,6 @@
 /** Two columns of tokens with lines between them, one colour per head; stronger lines are larger weights, dashed ones below 0. */
 
+import { ROLE, roleColour } from "../../shared/colours.js"
 import { onPointer, part } from "../../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../../shared/surface.js"
 
@@ -138,9 +139,13 @@ class Arcs {
     const size = this.line < 15 ? 12 : 13
     const write = (all, side, x, width, align) => {
       context.textAlign = align
-      all.forEach(({ text, after, special }, i) => {
+      all.forEach(({ text, after, special, role }, i) => {
         const y = this.y(i)
         if (y < size / 2 || y > this.seen - size / 2) return // half a word is none
+        if (role !== null) {
+          context.fillStyle = roleColour(theme, role)
+          context.fillRect(x + (align === "right" ? 4 : -4 - ROLE), y - this.line / 2, ROLE, this.line)
+        }
         const strong = cells.some((cell) => cell[side] === i)
         context.font = `${strong ? "600 " : ""}${size}px ${theme.font}`
         context.fillStyle = strong ? theme.text : special ? theme.faint : theme.text

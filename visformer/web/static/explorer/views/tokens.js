@@ -53,11 +53,11 @@ class Tokens {
     for (const [side, axis] of Object.entries(SIDES)) {
       const line = this.lines[side]
       line.chips.replaceChildren()
-      line.words = labels[axis].map(({ text, whole = text, after, special }, place) => {
+      line.words = labels[axis].map(({ text, whole = text, after, special, role }, place) => {
         const word = part(line.chips, "span", "word")
         const chip = part(word, "bdi", special ? "chip vf-special" : "chip")
         chip.textContent = after ? `${text} → ${after}` : whole
-        Object.assign(chip.dataset, { side, place })
+        Object.assign(chip.dataset, { side, place, ...(Number.isInteger(role) ? { role } : {}) })
         return { chip, number: part(word, "span", "number") }
       })
     }
