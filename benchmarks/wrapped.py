@@ -80,7 +80,8 @@ def _traces(effort: Effort, tokenizer: Any) -> Iterator[Row]:
                 (out, "sdpa", "sdpa", 1.1),
             ):
                 module.set_attn_implementation(implementation)
-                theirs = _pass(module, ids, output_attentions=implementation == "eager")
+                given = {"logits_to_keep": 1} if module.can_generate() else {}  # as a Trace without logits does
+                theirs = _pass(module, ids, output_attentions=implementation == "eager", **given)
                 ours = partial(model.trace, ids[0].tolist(), record=record, max_bytes=MAX_BYTES)
                 yield Row(f"Trace of {record} / {other}, {name}", str(n), compare(ours, theirs, effort), goal=goal)
                 if implementation == "eager":

@@ -297,10 +297,12 @@ class HubModel(TracedModel):
             side["tgt"] = each.begin
         rows, seen = self._engine.padded([each.begin for each in batch])
         with self._watching(recorder, "decoder"):
-            logits = self._visit(self._engine.decode(rows, seen=seen, patterns=self._patterns_only)).value
+            output = self._visit(self._engine.decode(rows, seen=seen, patterns=self._patterns_only, last=True))
         for i, side in enumerate(sides):
             ids = side["tgt"]
-            side["next"] = [*ids[1:], int(self._generator.likeliest(logits[i : i + 1, len(ids) - 1].cpu()))]
+            behind = rows.shape[1] - len(ids)  # padding; where there is none, the last logits may be all
+            last = output.value[i : i + 1, output.value.shape[1] - 1 - behind]
+            side["next"] = [*ids[1:], int(self._generator.likeliest(last.cpu()))]
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         memory = None
