@@ -475,6 +475,7 @@ REFUSED: Mapping[str, Message] = {
     ),
     "prophetnet": N_("its decoder attends once for each of several future tokens"),
     "squeezebert": N_("it returns scores in place of attention weights"),
+    "blip-2": N_("what it reads before a text are vectors that a second encoder has mixed, not patches of the picture"),
 }
 """transformers' model_type to the reason, which completes "... cannot be shown: ..."."""
 
