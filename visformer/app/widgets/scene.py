@@ -32,7 +32,7 @@ _TOLD = Slot("scene_caption", "")
 _FRAME, _GREY = 4, 150  # of the small picture, white on white
 _IS_FULL = Slot("scene_is_full", False)
 _UPLOAD = "scene_file"
-_FORMATS = ["png", "jpg", "jpeg", "webp", "gif", "bmp"]
+_FORMATS = ["png", "jpg", "webp"]
 _WRONG: Slot[VisformerError | None] = Slot("scene_file_wrong", None)  # with the last file
 
 
@@ -88,7 +88,7 @@ def _choices(scene: Scene | None, language: str, image: Any) -> None:
         picture=image,
         click="places",
     )
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([2, 3], gap="medium")
     with left:
         controls.draw([drawn], key="scene_places", on_click=partial(_place, scene, language), export=False, share=0.6)
         if _IS_FULL.pop():
