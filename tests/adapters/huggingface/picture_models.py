@@ -87,7 +87,9 @@ def clip(kind: str = "clip") -> PreTrainedModel:
 
 def clip_processor() -> Any:
     """Return the processor of :func:`clip`."""
-    return transformers.CLIPProcessor(image_processor(), tokenizer())
+    kind = getattr(transformers, "CLIPImageProcessorPil", None) or transformers.CLIPImageProcessor
+    images = kind(size={"height": 2 * SIDE, "width": 2 * SIDE}, do_center_crop=False)
+    return transformers.CLIPProcessor(images, tokenizer())
 
 
 def with_pictures() -> Any:

@@ -543,6 +543,14 @@ def adapted(module: PreTrainedModel, processor: Any, **about: Any) -> HubModel:
             kind=type(processor).__name__,
         )
     if wanted == BOTH:
+        if not isinstance(module.text_model, PreTrainedModel):
+            raise VisformerError(
+                N_(
+                    "The halves of {model} are models of their own from transformers 5 on: install that, or load and "
+                    "wrap them one by one, as CLIPTextModel and CLIPVisionModel."
+                ),
+                model=type(module).__name__,
+            )
         return TextAndPicture(module, processor, **about)
     if wanted == IMAGES:
         return PictureEncoder(module, images, **about)
