@@ -94,9 +94,9 @@ def require_prediction(model: "TracedModel", method: str) -> None:
             name=model.info.name,
             method=method,
         )
-    if not model.available(("logits",)):
+    if not model.available(("*.heads",)):
         raise VisformerError(
-            N_("Of {name}, only patterns can be read, not the words that it predicts, which {method} explains."),
+            N_("Of {name}, only patterns and logits can be read, not what lies between, which {method} needs."),
             name=model.info.name,
             method=method,
         )

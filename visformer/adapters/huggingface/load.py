@@ -107,7 +107,7 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     """Load an encoder with the head that it was saved with, unless the head's weights are not there, and all else."""
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
     heads = [f"AutoModel{head}" for head in HEADS if head in saved_as]
-    for auto in (*heads, class_of(config)):
+    for auto in (*(each for each in heads if hasattr(transformers, each)), class_of(config)):
         module, loading_info = getattr(transformers, auto).from_pretrained(
             name, use_safetensors=True, output_loading_info=True, **options
         )

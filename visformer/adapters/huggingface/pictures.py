@@ -71,7 +71,7 @@ class Pictures:
         self._mean, self._std = (
             torch.as_tensor(each, dtype=torch.float32).expand(3).reshape(rgb) for each in (mean, std)
         )
-        self._most = 1.0 if getattr(processor, "do_rescale", True) else 255.0
+        self._most = 255.0 * (processor.rescale_factor if getattr(processor, "do_rescale", False) else 1)  # white
         noise = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
         self.sample = self._processed(noise)
         if self.sample.dim() != 4 or self.sample.shape[:2] != (1, 3):
@@ -132,21 +132,20 @@ class Pictures:
         cut = shown.reshape(-1, 3, rows, side, columns, side)  # (picture, channel, row, y, column, x)
         patches = cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)  # (picture, patch, pixel)
         changed = taps.current()(PIXELS, patches)
-        if changed is patches:
-            return pixels
-        joined = changed.reshape(-1, rows, columns, 3, side, side).permute(0, 3, 1, 4, 2, 5).reshape(seen.shape)
-        result = pixels.clone()
-        result[..., : rows * side, : columns * side] = (joined * self._most - self._mean) / self._std
-        return result
+        return pixels if changed is patches else self._with_patches(pixels, changed)
 
     def of_trace(self, trace: Trace) -> Tensor:
         """Return the pixels that a Trace was made of, (1, channel, row, column)."""
+        return self._with_patches(torch.zeros(1, 3, *self._size), torch.tensor(trace[PIXELS].value))
+
+    def _with_patches(self, pixels: Tensor, patches: Tensor) -> Tensor:
+        """Return pixels in which patches, (..., patch, pixel), show something else."""
         (rows, columns), side = self.grid, self.patch_size
-        patches = torch.tensor(trace[PIXELS].value).reshape(1, rows, columns, 3, side, side)
-        pixels = torch.zeros(1, 3, *self._size)
-        joined = patches.permute(0, 3, 1, 4, 2, 5).reshape(1, 3, rows * side, columns * side)
-        pixels[..., : rows * side, : columns * side] = (joined * self._most - self._mean) / self._std
-        return pixels
+        cut = patches.reshape(-1, rows, columns, 3, side, side).permute(0, 3, 1, 4, 2, 5)
+        shown = cut.reshape(-1, 3, rows * side, columns * side)
+        result = pixels.clone()
+        result[..., : rows * side, : columns * side] = (shown * self._most - self._mean) / self._std
+        return result
 
 
 class PatchNames:

@@ -22,7 +22,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
 
-from visformer.adapters.huggingface.families import FAMILIES, Kind
+from visformer.adapters.huggingface.families import Kind
 from visformer.adapters.huggingface.taps import value_of
 from visformer.errors import N_, Message, TraceError, VisformerError
 from visformer.model.masks import PAD_ID, pad
@@ -36,6 +36,7 @@ HEADS: Mapping[str, tuple[Axis, ...]] = {
     "ForTokenClassification": (Axis("token", "src"), Axis("label")),
     "ForQuestionAnswering": (Axis("token", "src"), Axis("label")),
     "ForImageClassification": (Axis("label"),),
+    "WithLMHeadModel": (Axis("token", "src"), Axis("vocab")),
 }
 """What the name of a class says of its head, if that predicts no next token, to the axes of its logits."""
 
@@ -44,9 +45,7 @@ SPAN = ("start", "end")
 
 
 def kind_of(config: Any) -> Kind:
-    """The kind of a model of this config: from the table of families, else from what transformers can build of it."""
-    if config.model_type in FAMILIES:
-        return FAMILIES[config.model_type].kind
+    """The kind of a model of this config, from what transformers can build of it."""
     if config.is_encoder_decoder:
         return "encoder-decoder"
     decoders = {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES}
@@ -107,7 +106,7 @@ class Engine:
         self.finds_span = False
         for head, axes in HEADS.items():
             if not self.predicts and any(head in each.__name__ for each in type(module).__mro__):
-                self.finds_span = head == "ForQuestionAnswering"
+                self.finds_span = "QuestionAnswering" in head
                 self.logits_axes = axes
                 if self.kind == "encoder":
                     self._encoder = module
