@@ -225,7 +225,10 @@ def test_a_decoder_describes_a_picture_as_transformers_does(kind):
     assert forced.tokens["next"][-len(answer.ids) - 1 : -1] == forced.tokens["tgt"][-len(answer.ids) :]
     other = model.generate("It is", image=255 - given, max_new_tokens=4)
     assert other.steps[0].candidates[0] != answer.steps[0].candidates[0]
-    assert model.trace("It is") and "grid" not in model.trace("It is").meta
+    alone = model.trace("It is <image> the river")
+    assert "grid" not in alone.meta and "<image>" in alone.tokens["tgt"]
+    with pytest.raises(VisformerError, match=r"It is <image>.* has places for other pictures"):
+        model.trace("It is", "It is <image>", image=given)
 
 
 # What is refused ------------------------------------------------------------------------------------------------------

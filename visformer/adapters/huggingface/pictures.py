@@ -387,7 +387,6 @@ class PictureDecoder(_ReadsPictures):
         module: a PreTrainedModel with its language-model head.
         tokenizer: its processor, as returned by AutoProcessor.
         about: name, licence and source, as for :class:`HubModel`.
-
     """
 
     _side = "tgt"
@@ -396,7 +395,8 @@ class PictureDecoder(_ReadsPictures):
     def __init__(self, module: Any, tokenizer: Any, **about: Any) -> None:
         self.processor = tokenizer
         super().__init__(module, tokenizer.tokenizer, **about)
-        self._image_id = int(getattr(module.config, "image_token_id", -1))
+        known = getattr(module.config, "image_token_id", None)
+        self._image_id = -1 if known is None else int(known)
         self._taken = inspect.signature(module.forward).parameters
         try:
             with given_alone(module, PICTURE_ALONE):
@@ -500,9 +500,10 @@ class PictureDecoder(_ReadsPictures):
 
     def _labels(self, ids: Mapping[str, Sequence[int]]) -> Labels:
         tokens, special, words = super()._labels(ids)
-        if self._image_id not in ids.get("tgt", ()):
+        n = len(self._pictures.names) if self._why_no_pictures is None else 0
+        if not n or [*ids.get("tgt", ())].count(self._image_id) != n:
             return tokens, special, words
-        n, start = len(self._pictures.names), [*ids["tgt"]].index(self._image_id)
+        start = [*ids["tgt"]].index(self._image_id)
         for side, first in {"tgt": start, "next": start - 1}.items():
             if side in ids:
                 places = range(max(first, 0), first + n)
