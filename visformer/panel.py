@@ -270,7 +270,8 @@ def stack_says(trace: Trace, stack: Stack, gettext: Gettext = str) -> str:
     if any(name.endswith(".map") for name in trace):
         return ""
     if not (trace.tokens.get("src") and trace.tokens.get("tgt")):
-        return gettext(N_("text reads itself"))
+        is_picture = "grid" in trace.meta and "tgt" not in trace.tokens
+        return gettext(N_("picture reads itself") if is_picture else N_("text reads itself"))
     translates = trace.meta.get("to") and "grid" not in trace.meta  # a caption has a language, too
     return gettext(stack.translating if translates else stack.says)
 

@@ -175,6 +175,18 @@ def render(scene: Scene) -> NDArray[np.uint8]:
     return drawn
 
 
+def may_be_scene(picture: NDArray[np.uint8]) -> bool:
+    """Tell whether a picture is white wherever :func:`render` draws nothing.
+
+    Args:
+        picture: uint8 (row, column, RGB), of any size.
+    """
+    if picture.shape != (SIZE, SIZE, 3):
+        return False
+    inside = np.isin(np.arange(SIZE), [at + i for at in _CENTRES for i in range(-_BOX, _BOX)])
+    return bool((picture[~np.outer(inside, inside)] == 255).all())
+
+
 def coverage(scene: Scene) -> Floats:
     """Compute how much of each pixel each object covers.
 

@@ -53,13 +53,14 @@ def slot_of(option: Any, setting: Setting) -> Slot[Any]:
 def tell_word(trace: Trace, setting: Setting) -> None:
     """Say what the chosen word reads."""
     weights = word_weights(trace, head_of(setting["heads"]))[setting["word"]]
-    found = objects(trace)
-    at = max(found, key=lambda place: weights[found[place]].sum())
-    said = _("“{word}” gives {weight} of its weight to the object {place}, {most} to the patch {patch} alone.")
-    names = {"word": visible(trace.tokens["next"][setting["word"]]), "place": _(PLACES[at])}
-    most = int(weights.argmax())
-    numbers = {"weight": f"{weights[found[at]].sum():.2f}", "most": f"{weights[most]:.2f}"}
-    st.text(said.format(**names, **numbers, patch=trace.tokens["src"][most]))
+    found, most = objects(trace), int(weights.argmax())
+    said = _("“{word}” gives most of its weight, {most}, to the patch {patch}.")
+    names = {"word": visible(trace.tokens["next"][setting["word"]]), "patch": trace.tokens["src"][most]}
+    if found:
+        at = max(found, key=lambda place: weights[found[place]].sum())
+        said = _("“{word}” gives {weight} of its weight to the object {place}, {most} to the patch {patch} alone.")
+        names |= {"place": _(PLACES[at]), "weight": f"{weights[found[at]].sum():.2f}"}
+    st.text(said.format(**names, most=f"{weights[most]:.2f}"))
 
 
 def draw_reading(trace: Trace, view: Any, bar: Any) -> None:
@@ -80,6 +81,11 @@ def draw_reading(trace: Trace, view: Any, bar: Any) -> None:
 
 def draw_blocking(trace: Trace, bar: Any) -> None:
     """Draw an object that cannot be read, and both captions."""
+    if not objects(trace):
+        st.info(
+            _("Only of a drawn scene is it known which patches show an object: change the picture to see one blocked.")
+        )
+        return
     setting = controls.setting_of(BLOCKING, trace, RECORD)
     url_widgets.draw_all(BLOCKING, setting, "picture", place=bar)
     found = blocked(setting)
@@ -112,7 +118,7 @@ def draw() -> None:
     with maths:
         formula_box.formula(FORMULAS[view.view], code=code, page="picture", **SOURCE.get(view.view, {"section": "3.2"}))
     with bar:
-        scene.chooser()
+        scene.chooser(trace)
     if view is BLOCKING:
         draw_blocking(trace, bar)
     else:

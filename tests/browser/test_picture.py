@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import visformer as vf
 from tests.browser.support import click_cell, colours_at, hover_cell, layout_of, wait_for_panels
@@ -54,3 +55,22 @@ def test_a_block_changes_the_words_that_read_the_object(open_app):
     page.get_by_text("While blocked: a red circle at the top left and a green triangle").wait_for()
     page.reload()
     page.get_by_text("While blocked: a red circle at the top left and a green triangle").wait_for()
+
+
+def test_a_picture_of_ones_own_is_read_and_comes_back_with_the_address(open_app, tmp_path):
+    y, x = np.mgrid[:300, :400]
+    Image.fromarray(np.stack([x // 2, y // 2, 255 - y // 2], axis=2).astype(np.uint8)).save(tmp_path / "photo.jpg")
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    page = open_app(query="picture", width=1280, height=900)
+    wait_for_panels(page)
+    page.get_by_role("button", name="Change the picture").click()
+    file = page.locator("input[type=file]")
+    file.set_input_files(tmp_path / "broken.png")
+    page.get_by_text("'broken.png' cannot be read as a picture (it has none of these formats)").wait_for()
+    file.set_input_files(tmp_path / "photo.jpg")
+    page.wait_for_url("**text=picture.en.**")
+    page.get_by_text("The model knows coloured shapes on white alone").wait_for()
+    page.reload()
+    page.get_by_text("The model knows coloured shapes on white alone").wait_for()
+    page.go_back()
+    page.get_by_text("“red” gives 0.94 of its weight to the object at the top left").wait_for()

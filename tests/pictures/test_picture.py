@@ -5,6 +5,8 @@ import pytest
 
 import visformer as vf
 from benchmarks.messages import read_message
+from tests.adapters.huggingface.picture_models import DECODERS, encoder, grid_of, processor_of
+from tests.adapters.huggingface.picture_models import picture as picture_of_patches
 from visformer import scenes
 from visformer.edits import Block
 from visformer.panel import one_by_one, stack_says
@@ -142,3 +144,58 @@ def test_no_page_says_that_the_captioner_reads_or_translates_a_text(trace):
     ]
     header, _ = read_message(pack_map(trace))
     assert header["text"]["encoder_does"] == "reads the picture"
+
+
+@pytest.mark.parametrize(("kind", "first"), [("vit", 1), ("dinov2_with_registers", 4), ("siglip_vision_model", 0)])
+def test_of_any_encoder_of_patches_it_is_seen_what_a_token_reads(kind, first):
+    (rows, columns), given = grid_of(kind), picture_of_patches(*grid_of(kind))
+    trace = vf.wrap(encoder(kind), processor_of(kind)).trace(image=given, record="*.pattern")
+    mean = trace.stack("encoder").mean(axis=(0, 1))  # (query, key)
+    n = rows * columns
+    for token in {0, first, first + 2}:
+        *left, right = picture.between(trace, token)
+        np.testing.assert_allclose(right.values.ravel(), mean[token, first : first + n], rtol=1e-5)
+        np.testing.assert_array_equal(right.picture, given)
+        if token < first:
+            assert not left, "[CLS] is no patch of the picture"
+        else:
+            (shown,) = left
+            assert shown.outlined.ravel().nonzero()[0].tolist() == [token - first]
+            np.testing.assert_allclose(
+                shown.whole.reshape(n, n).T, mean[first : first + n, first : first + n], rtol=1e-5
+            )
+
+
+def test_a_figure_has_the_picture_below_a_veil_that_is_thin_where_a_head_reads():
+    trace = vf.wrap(encoder("vit"), processor_of("vit")).trace(image=picture_of_patches(3, 2))
+    below, veil = vf.figures.picture_heads(trace, patch=0, encoder_heads="2.3").data
+    np.testing.assert_array_equal(below.z, trace.image)
+    assert (below.dx, below.x0, below.dy, below.y0) == (0.25, -0.375, 0.25, -0.375)  # a cell has four pixels
+    weights = trace["encoder.1.self_attn.pattern"].value[2]
+    most = np.median(weights[1:, 1:].max(axis=1))  # of a patch, typically
+    np.testing.assert_allclose(np.square(veil.z).ravel(), np.clip(weights[0, 1:] / most, 0, 1), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_word_of_a_decoder_reads_patches_in_its_own_row(kind):
+    model = vf.wrap(*DECODERS[kind]())
+    trace = model.trace("It is the river", image=picture_of_patches(2, 2), record="*.pattern")
+    _, patches = trace.patches
+    rows = picture.written(trace)
+    told = [trace.tokens["next"][row] for row in rows]
+    assert told[-5:-1] == ["It", "is", "the", "river"] or told[-4:] == ["It", "is", "the", "river"]
+    wanted = trace["decoder.1.self_attn.pattern"].value[3][rows][:, patches]
+    np.testing.assert_allclose(picture.word_weights(trace, (1, 3)), wanted, rtol=1e-6)
+    shown, words = picture.reading(trace, 1, (1, 3))
+    np.testing.assert_allclose(shown.values.ravel(), wanted[1], rtol=1e-6)
+    np.testing.assert_allclose(
+        words.values, np.stack([wanted.sum(axis=1), wanted[:, wanted[1].argmax()]], axis=1), rtol=1e-5
+    )
+    assert not picture.objects(trace) and words.columns.texts == ("the picture", "this patch")
+
+
+def test_of_a_picture_that_is_no_scene_no_object_is_known(model):
+    trace = model.trace(image=np.random.default_rng(0).integers(256, size=(32, 32, 3), dtype=np.uint8))
+    assert not picture.objects(trace)
+    shown, words = picture.reading(trace, 0)
+    assert words.columns.texts == ("this patch",) and shown.values.sum() == pytest.approx(1, abs=1e-5)

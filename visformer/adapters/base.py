@@ -59,6 +59,7 @@ from visformer.trace.names import VOCAB, Axis, axes_of
 ONE_LANGUAGE = N_("to={to!r}: this model has no choice of target language. Leave to= out.")
 PATTERNS = ("*.pattern",)
 _BY_FUNCTION = N_("a function that edits sees a layer whole")
+ONE_PICTURE = N_("{name} reads one picture: pass it once, as image=.")
 OTHER_TOKENIZER = N_("Token id {id} is out of range for {known} embeddings: this is another model's tokenizer.")
 
 Labels = tuple[dict[str, tuple[str, ...]], dict[str, tuple[bool, ...]], dict[str, tuple[int, ...]]]
@@ -194,8 +195,9 @@ class TracedModel(ABC):
 
     def translate(
         self,
-        source: Text,
+        source: Text | None = None,
         *,
+        image: Picture = None,
         to: str | None = None,
         prefix: Text = "",
         beam_size: int = 1,
@@ -214,6 +216,7 @@ class TracedModel(ABC):
         Args:
             source: the text; for a decoder-only model the text to continue. Or its token ids, which are used as they
                 are: no special token is added to them.
+            image: as for :meth:`trace`.
             to: target language, such as "zh"; None: English for a Chinese source, else Chinese.
             prefix: text or ids that the target has to begin with.
             beam_size: number of hypotheses kept; above 1 excludes sampling.
@@ -237,7 +240,7 @@ class TracedModel(ABC):
         """
         self._require_decoder()
         self._require_language(to)
-        given = self._given(self._prompt(source))
+        given = self._given(self._prompt(self._inputs(source, None, image, None)[0]))
         settings = Settings(
             prefix=self._prefix(prefix),
             beam_size=beam_size,
@@ -318,9 +321,11 @@ class TracedModel(ABC):
             target: for an encoder-decoder the target to force (None: its own greedy output), for a decoder-only model
                 the text after ``source``; a text, or its token ids without specials, such as those of a
                 :class:`visformer.model.decoding.Decoding`, which may be tokenized differently from its text.
-            image: for a model that reads pictures, in place of ``source``: uint8 (row, column, RGB), or what NumPy
-                makes one of, such as an image of PIL or a :class:`visformer.scenes.Scene`.
-            text: the text that goes with a picture, such as the caption to force; None: the model's own.
+            image: for a model that reads pictures, in place of ``source``, or with it for one that reads both: uint8
+                (row, column, RGB), or what NumPy makes one of, such as an image of PIL or a
+                :class:`visformer.scenes.Scene`; of models of transformers also the path of a file.
+            text: the text that goes with a picture: of a captioner the caption to force, or None for its own; else
+                another name of ``source``.
             pair: a second sentence, for an encoder such as BERT; token ids if ``source`` is.
             to: target language, as for :meth:`translate`.
             record: glob patterns over names of tensors and weights, such as "*.w_q". "overview" stands for

@@ -235,28 +235,27 @@ def wrap(module: nn.Module, tokenizer: Any) -> TracedModel:
         module: a visformer Transformer or GPT, or a transformers model, which computes with visformer's attention
             function while a call lasts.
         tokenizer: its tokenizer: of visformer's own models a :class:`visformer.model.tokenizer.Tokenizer`, of others
-            as returned by transformers' AutoTokenizer.
+            as returned by transformers' AutoTokenizer; of a model that reads pictures what AutoImageProcessor returns,
+            or AutoProcessor if it reads texts, too.
 
     Returns:
         The same model, ready to translate and to trace.
 
     Raises:
-        VisformerError: another kind of module or tokenizer.
+        VisformerError: another kind of module or tokenizer; the model reads sound, or pictures that are no grid.
         CheckpointError: the tokenizer of another model, with more tokens than this one has embeddings.
     """
     if isinstance(module, Transformer | GPT):
         _require_tokenizer(tokenizer, Tokenizer, "visformer.model.tokenizer.Tokenizer")
         return adapted(module, tokenizer)
     if "transformers" in sys.modules:
-        from transformers import PreTrainedTokenizerBase
+        plain = _without_peft(module)
 
-        module = _without_peft(module)
+        from visformer.adapters.huggingface.model import is_pretrained
+        from visformer.adapters.huggingface.pictures import adapted as adapted_of_transformers
 
-        from visformer.adapters.huggingface.model import HubModel, is_pretrained
-
-        if is_pretrained(module):
-            _require_tokenizer(tokenizer, PreTrainedTokenizerBase, "transformers.AutoTokenizer.from_pretrained(...)")
-            return HubModel(module, tokenizer)
+        if is_pretrained(plain):
+            return adapted_of_transformers(plain, tokenizer)
     raise VisformerError(
         N_("wrap takes a visformer.Transformer, a visformer.GPT or a transformers model, not {kind}."),
         kind=type(module).__name__,
@@ -279,7 +278,8 @@ def _without_peft(module: Any) -> Any:
 def _require_tokenizer(tokenizer: Any, kind: type, wanted: str) -> None:
     if not isinstance(tokenizer, kind):
         raise VisformerError(
-            N_("wrap needs the tokenizer of this model, {wanted}, not {kind}."),
+            N_("wrap needs the {what} of this model, {wanted}, not {kind}."),
+            what=N_("tokenizer"),
             wanted=wanted,
             kind=type(tokenizer).__name__,
         )

@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from visformer import scenes
-from visformer.adapters.base import ONE_LANGUAGE, OTHER_TOKENIZER, Labels, ModelInfo, TracedModel
+from visformer.adapters.base import ONE_LANGUAGE, ONE_PICTURE, OTHER_TOKENIZER, Labels, ModelInfo, TracedModel
 from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.families import NO_SOURCE
+from visformer.adapters.picture_files import checked_picture, language_of, picture_of
 from visformer.adapters.recording import Passes, Recorder, Weight, check_budget, matching, may_cache
 from visformer.adapters.requests import Encoded, Picture, Text, TextRequest
 from visformer.edits.base import CheckedEdit
@@ -33,6 +33,7 @@ from visformer.system.arguments import checked_class
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
 from visformer.trace.names import D_MODEL, PIXEL, VOCAB, Axis, all_names, axes_of
+from visformer.trace.tokens import patch_names
 
 READ_BACK = 0.02
 """Weight, in a translator's confidence, of the log probability with which the source is read back: chosen on one half
@@ -313,7 +314,8 @@ class Captioner(EncoderDecoder):
     The source's tokens are the picture's patches, "r1c1" the first of the first row. ``trace(image=..., text=...)``
     takes the picture and, to force it, its caption; None: the model's own, in ``to`` or English. Every other method
     takes a picture in place of a source text. A text that describes a scene as :func:`visformer.scenes.caption` does
-    stands for its picture, and for the language of the caption. Its errors name what is wrong: ArgumentError: another
+    stands for its picture, and for the language of the caption; so does one of
+    :func:`visformer.adapters.picture_files.text_of`. Its errors name what is wrong: ArgumentError: another
     text, or no array; ShapeError: another size; VisformerError: numbers that are not whole, or not from 0 to 255.
 
     "src.pixels" is always recorded, from which :attr:`visformer.Trace.image` is put together; ``trace.meta["grid"]``
@@ -337,8 +339,7 @@ class Captioner(EncoderDecoder):
     @property
     def _patches(self) -> tuple[str, ...]:
         """The name of each patch, row by row."""
-        rows, columns = self.info.grid or (0, 0)
-        return tuple(f"r{row}c{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
+        return patch_names(*(self.info.grid or (0, 0)))
 
     def read_again(self, trace: Trace) -> Encoded:
         """See :class:`TracedModel`; the picture is the Trace's."""
@@ -347,7 +348,7 @@ class Captioner(EncoderDecoder):
 
     def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
         if source is not None and image is not None:
-            raise VisformerError(N_("{name} reads one picture: pass it once, as image=."), name=self.info.name)
+            raise VisformerError(ONE_PICTURE, name=self.info.name)
         return self._given(source if image is None else image), target if text is None else text
 
     def _given(self, text: Any, *, of_target: bool = False) -> Any:
@@ -356,7 +357,7 @@ class Captioner(EncoderDecoder):
             return super()._given(text, of_target=True)
         wanted = (*(n * self.info.patch_size for n in self.info.grid or ()), 3)
         if isinstance(text, str):
-            if scenes.described(text):
+            if scenes.described(text) or language_of(text):
                 return text
             raise ArgumentError(
                 N_(
@@ -368,16 +369,7 @@ class Captioner(EncoderDecoder):
                 wanted=wanted,
                 text=text,
             )
-        try:
-            picture = np.asarray(text)
-        except (TypeError, ValueError, RuntimeError):
-            picture = np.asarray(None)
-        if picture.dtype.kind not in "uif":
-            raise ArgumentError(
-                N_("A {kind} is no picture: pass image=, uint8 of shape {wanted}."),
-                kind=type(text).__name__,
-                wanted=wanted,
-            )
+        picture = checked_picture(text, wanted)
         if picture.shape != wanted:
             raise ShapeError(
                 N_(
@@ -389,17 +381,7 @@ class Captioner(EncoderDecoder):
                 wanted=wanted,
                 size=wanted[:2],
             )
-        if picture.dtype.kind == "f" or picture.min() < 0 or picture.max() > 255:
-            raise VisformerError(
-                N_(
-                    "The picture has {dtype} from {least} to {most}: pass whole numbers from 0 to 255, such as "
-                    "(255 * image).astype('uint8') of one from 0 to 1."
-                ),
-                dtype=picture.dtype,
-                least=picture.min(),
-                most=picture.max(),
-            )
-        return picture.astype(np.uint8)
+        return picture
 
     def _source_ids(self, given: Any, *, scores: bool = True) -> list[int]:
         return [*range(self._known[0])]
@@ -409,15 +391,23 @@ class Captioner(EncoderDecoder):
         pictures = [self._picture(each.request.source) for each in batch]
         return pixels_of(pictures).to(weight.device, weight.dtype)
 
-    @staticmethod
-    def _picture(given: Any) -> Any:
+    def _picture(self, given: Any) -> Any:
         """Return the picture itself, where a text may stand for it."""
-        told = scenes.described(given) if isinstance(given, str) else None
-        return given if told is None else scenes.render(told[0])
+        if not isinstance(given, str):
+            return given
+        told, (height, width) = scenes.described(given), (n * self.info.patch_size for n in self.info.grid or ())
+        return picture_of(given, (height, width)) if told is None else scenes.render(told[0])
 
     def _language(self, request: TextRequest) -> str:
         texts = (text for text in (request.target, request.source) if isinstance(text, str))
-        return request.to or next(map(detect_language, texts), "en")
+        return request.to or next((language_of(text) or detect_language(text) for text in texts), "en")
+
+    def _trace_of(self, each: Encoded, *more: Any) -> Trace:
+        trace = super()._trace_of(each, *more)
+        source = each.request.source
+        if not isinstance(source, str) or language_of(source) is None:
+            return trace
+        return replace(trace, meta={**trace.meta, "source": "", "picture": source})
 
     def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
         tensors, weights = super()._selected(record)

@@ -4,7 +4,7 @@ A stream of texts is read window by window, and a window is run in batches of te
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
@@ -29,7 +29,7 @@ Text = (
 tokenizer returns (a mapping with "input_ids"); of a model with a chat template also messages, with role and content."""
 
 Picture = Any
-"""What NumPy makes an array of: numbers, an image of PIL, a scene."""
+"""What NumPy makes an array of: numbers, an image of PIL, a scene; for models of transformers also a path."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Encoded:
             the text itself, whose last row predicts nothing.
         segments: the segment of each of ``src``, 0 or 1, for models that have them.
         first: the first row whose prediction counts; rows before it belong to a text that is continued.
+        besides: what a decoder of transformers reads with its ids, such as pixels; each with an axis of one text first.
     """
 
     request: TextRequest
@@ -69,6 +70,7 @@ class Encoded:
     forced: list[int] | None = None
     segments: Sequence[int] = ()
     first: int = 0
+    besides: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def tgt(self) -> list[int]:

@@ -69,7 +69,7 @@ def _history(setting: Setting) -> History:
     """Run the model of every moment; a translator writes its own translation each time, unless a target is forced."""
     moments, now = moments_of(setting), setting.patterns
     writes = {"src", "tgt"} <= {*now.tokens} and not now.meta.get("forced")
-    text, target, traces = str(now.meta.get("source") or ""), None if writes else forced(now), []
+    text, target, traces = now.source, None if writes else forced(now), []
     for at in range(len(moments)):
         cancellation.check()
         traces.append(setting.source.read(text, target, moment=at, record=setting.needs))

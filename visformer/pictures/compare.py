@@ -70,8 +70,8 @@ PATCH = Choice(
 )
 FROM = Text(
     name="patch_from", label=N_("From the sentence"), help="The sentence whose value B gets, of as many tokens.",
-    default=lambda setting: one_word_changed(str(setting.patterns.meta["source"])),
-    per=lambda setting: str(setting.patterns.meta["source"]),
+    default=lambda setting: one_word_changed(setting.patterns.source),
+    per=lambda setting: setting.patterns.source,
 )
 AT_LAYER = PlaceOption(
     name="patch_layer", label=N_("Layer"), help="The layer of the value that is carried over, from 1.",
@@ -169,7 +169,7 @@ def mapped(setting: Setting, sides: Sides) -> Sides:
 
 
 def _source(setting: Setting) -> str:
-    return str(setting.patterns.meta.get("source") or "")
+    return setting.patterns.source
 
 
 def _read(trace: Trace) -> str:

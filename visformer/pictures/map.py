@@ -185,7 +185,8 @@ def drawn(setting: Setting) -> WholeModel:
 def heading(trace: Trace) -> Message:
     """Say what a model does with a text or a picture."""
     if "grid" in trace.meta:
-        return N_("How a Transformer describes a picture")
+        describes = N_("How a Transformer describes a picture")
+        return describes if "tgt" in trace.tokens else N_("How a Transformer reads a picture")
     if {"src", "tgt"} <= trace.tokens.keys():
         translates = N_("How a Transformer translates a sentence")
         return translates if trace.meta.get("to") else N_("How a Transformer turns one text into another")

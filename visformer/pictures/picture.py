@@ -16,7 +16,7 @@ from visformer.panel import Labels, Panel, numbered, telling_limit, tokens_of, t
 from visformer.pictures.registry.options import Choice, PlaceOption
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import PATTERNS, Setting
-from visformer.scenes import COLOURS
+from visformer.scenes import COLOURS, may_be_scene
 from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
@@ -39,9 +39,12 @@ COLOUR_NAMES = dict(
 
 
 def objects(trace: Trace) -> dict[int, Bools]:
-    """Find the objects of a scene: for each of the nine places where one is, the patches that show it."""
-    if "src.pixels" not in trace:
-        return {}  # of a text
+    """Find the objects of a scene: for each of the nine places where one is, the patches that show it.
+
+    Of no other picture is that known.
+    """
+    if "src.pixels" not in trace or not may_be_scene(trace.image):
+        return {}
     drawn = (trace.image != WHITE).any(axis=2)
     (rows, columns), (height, width) = trace.meta["grid"], drawn.shape
     y, x = np.indices(drawn.shape)
@@ -63,21 +66,29 @@ def short_name(trace: Trace, at: int) -> tuple[str, str]:
 
 
 def written(trace: Trace) -> list[int]:
-    """Return the rows of the decoder that predict a word of the caption: all but the end."""
-    return [row for row, special in enumerate(trace.special["next"]) if not special]
+    """Return the rows of the decoder that predict a word: all but the end, and those before the last patch."""
+    side, patches = trace.patches
+    first = patches.stop - 1 if side == "tgt" else 0
+    return [row for row, special in enumerate(trace.special["next"]) if row >= first and not special]
+
+
+def reading_kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
+    """Return the attention by which words read patches: a decoder-only model has both in one row."""
+    return "cross_attn" if trace.patches[0] == "src" else "self_attn"
 
 
 def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
-    """Return how much each word of the caption reads each patch: cross-attention of the row that predicts the word.
+    """Return how much each word reads each patch: the attention of the row that predicts the word.
 
     Args:
-        trace: of a captioner, with its patterns.
+        trace: of a model that writes about a picture, with its patterns.
         head: layer and head, from 0; None: the mean of all heads and layers.
 
     Returns:
-        (word, patch), each row sums to 1.
+        (word, patch); each row sums to 1, or to less where a row reads words as well.
     """
-    return _weights(trace, "decoder", "cross_attn", head)[written(trace)]
+    _, patches = trace.patches
+    return _weights(trace, "decoder", reading_kind(trace), head)[written(trace)][:, patches]
 
 
 def _weights(
@@ -99,9 +110,9 @@ def telling_word(trace: Trace) -> int:
 
 
 def telling_patch(trace: Trace) -> int:
-    """Return the patch that :func:`telling_word` reads most."""
-    weights = word_weights(trace)
-    return int(weights[telling_word(trace)].argmax()) if len(weights) else 0
+    """Return the patch that :func:`telling_word` reads most; without words the first token."""
+    weights = word_weights(trace) if trace.tokens.get("tgt") else ()
+    return trace.patches[1].start + int(weights[telling_word(trace)].argmax()) if len(weights) else 0
 
 
 def telling_head(trace: Trace) -> tuple[int, int]:
@@ -115,6 +126,11 @@ def telling_head(trace: Trace) -> tuple[int, int]:
         for head, pattern in enumerate(each.value)
     }
     return max(scores, key=scores.__getitem__)
+
+
+def _reader(trace: Trace) -> str:
+    """Return that head as an option names it; of a picture whose objects are not known the mean."""
+    return ".".join(str(i + 1) for i in telling_head(trace)) if objects(trace) else MEAN
 
 
 def _together(pattern: NDArray[Any], patches: Bools) -> float:
@@ -131,7 +147,7 @@ def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettex
     Pointing at a word shows what that word reads; pointing at a patch, which words read it.
 
     Args:
-        trace: of a captioner, with its patterns.
+        trace: as for :func:`word_weights`.
         word: whose reading is shown, from 0.
         head: see :func:`word_weights`.
         gettext: translates the names of places.
@@ -139,13 +155,15 @@ def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettex
     weights, found = word_weights(trace, head), objects(trace)
     patch = int(weights[word].argmax())
     sums = [weights[:, patches].sum(axis=1) for patches in found.values()]
-    table = np.stack([*sums, 1 - np.sum(sums, axis=0), weights[:, patch]], axis=1)  # (word, column)
+    if found or reading_kind(trace) == "self_attn":  # else words read nothing but the picture
+        sums.append(weights.sum(axis=1) - np.sum(sums, axis=0))
+    table = np.stack([*sums, weights[:, patch]], axis=1)  # (word, column)
     pointed = np.repeat(table[None], weights.shape[1], axis=0)  # (patch, word, column)
     pointed[..., -1] = weights.T
     known = (short_name(trace, at) for at in found)
     names = [
         *(f"{gettext(colour)} {arrow}" for colour, arrow in known),
-        gettext(N_("elsewhere")),
+        *([gettext(N_("elsewhere") if found else N_("the picture"))] if len(sums) > len(found) else []),
         gettext(N_("this patch")),
     ]
     picture = _picture(
@@ -277,14 +295,25 @@ def similar_positions(trace: Trace) -> Floats:
 
 
 def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> list[Panel]:
-    """Draw which patches a patch reads in the encoder, in one head or on average, and which read it."""
-    weights = _weights(trace, "encoder", "self_attn", head)
-    how: dict[str, Any] = {"limit": float(np.median(weights.max(axis=1)))}
-    clear = np.full(len(weights), how["limit"])
-    reads, read = N_("the patch that reads"), N_("clear: what it reads")
+    """Draw which patches a token reads in the encoder, in one head or on average, and which patches read that patch.
+
+    Args:
+        trace: of an encoder of patches, with its patterns.
+        patch: which token, from 0: a patch, or one such as [CLS] that stands for none.
+        head: as for :func:`word_weights`.
+    """
+    _, patches = trace.patches
+    weights = _weights(trace, "encoder", "self_attn", head)[:, patches]  # (token, patch)
+    among = weights[patches]
+    how: dict[str, Any] = {"limit": float(np.median(among.max(axis=1)))}
+    read = N_("clear: what it reads")
+    if patch not in patches:
+        return [_picture(trace, "read", read, weights[patch], **how)]
+    clear, own = np.full(len(patches), how["limit"]), patch - patches.start
+    reads = N_("the patch that reads")
     return [
-        _picture(trace, "picture", reads, clear, patch=patch, follows="read", whole=weights.T, **how),
-        _picture(trace, "read", read, weights[patch], follows="picture", whole=weights, before="→", **how),
+        _picture(trace, "picture", reads, clear, patch=own, follows="read", whole=among.T, **how),
+        _picture(trace, "read", read, weights[patch], follows="picture", whole=among, before="→", **how),
     ]
 
 
@@ -394,10 +423,13 @@ def head_of(value: str) -> tuple[int, int] | None:
     return int(layer) - 1, int(head) - 1
 
 
-def _heads(stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"]) -> Any:
+def _heads(stack: Literal["encoder", "decoder"]) -> Any:
     def values(setting: Setting) -> Mapping[str, str]:
         said, trace = setting.gettext(N_("Layer {layer}, head {head}")), _trace(setting)
-        known = _BUNDLED if trace is None else {at: each.shape[0] for at, each in trace.layers(stack, kind).items()}
+        known = _BUNDLED
+        if trace is not None:
+            kind = "self_attn" if stack == "encoder" else reading_kind(trace)
+            known = {at: each.shape[0] for at, each in trace.layers(stack, kind).items()}
         return {MEAN: N_("Mean of all heads")} | {
             f"{layer + 1}.{head + 1}": said.format(layer=layer + 1, head=head + 1)
             for layer, n_heads in known.items()
@@ -438,7 +470,8 @@ WORD = PlaceOption(
     default=lambda setting: telling_word(setting.patterns), per=_told,
 )  # fmt: skip
 PATCH = PlaceOption(
-    name="patch", label=N_("Patch"), help="From 1, row by row; by default the one that the word reads most.",
+    name="patch", label=N_("Patch"),
+    help="From 1, row by row, after [CLS] and the like; by default the one that the word reads most, or the first.",
     among=lambda setting: range(len(setting.patterns.tokens["src"])),
     tokens=lambda setting: setting.patterns.tokens["src"], default=lambda setting: telling_patch(setting.patterns),
     per=lambda setting: setting.patterns.image.tobytes(),
@@ -446,17 +479,16 @@ PATCH = PlaceOption(
 HEAD = Choice(
     name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
     widget="selectbox",
-    values=_heads("decoder", "cross_attn"), default=MEAN,
+    values=_heads("decoder"), default=MEAN,
 )  # fmt: skip
 READER = replace(
     HEAD, name="encoder_heads", link="encoder_head",
-    help="Layer and head, such as 1.2, or mean; by default the one that stays in an object.",
-    values=_heads("encoder", "self_attn"),
-    default=lambda setting: ".".join(str(i + 1) for i in telling_head(setting.patterns)),
+    help="Layer and head, such as 1.2, or mean; by default the one that stays in an object, if objects are known.",
+    values=_heads("encoder"), default=lambda setting: _reader(setting.patterns),
 )  # fmt: skip
 OBJECT = Choice(
     name="object", label=N_("Blocked object"), help="Its place, from 0, row by row; by default the middle object.",
-    values=_places, default=lambda setting: [*_places(setting)][len(_places(setting)) // 2],
+    values=_places, default=lambda setting: ([*_places(setting)] or [0])[len(_places(setting)) // 2],
     per=lambda setting: str([*_places(setting)]), widget="selectbox",
 )  # fmt: skip
 WHERE = Choice(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from visformer import scenes
 from visformer.adapters.checkpoints import GPT, GPT_2
+from visformer.adapters.picture_files import language_of
 from visformer.analysis.comparing import Partners, head_similarity, match_heads, partners_of
 from visformer.errors import N_, BudgetError, TraceError
 from visformer.i18n import Gettext
@@ -60,10 +61,12 @@ class Sides:
 def one_word_changed(text: str) -> str:
     """Return a sentence to compare this one with: one word of an example is changed, any other becomes a question.
 
-    In the description of a scene, the first object gets the next colour.
+    In the description of a scene, the first object gets the next colour; any other picture is compared with a scene.
     """
     if text in ONE_WORD:
         return ONE_WORD[text]
+    if language := language_of(text):
+        return scenes.caption(scenes.EXAMPLES[0], language)
     if told := scenes.described(text):
         (first, *others), colours = told[0].objects, [*scenes.COLOURS]
         other = replace(first, colour=colours[(colours.index(first.colour) + 1) % len(colours)])
@@ -205,7 +208,7 @@ def read_by_both(setting: Setting) -> tuple[Trace, Trace]:
     """
     first, name = setting.patterns, setting["other_model"]
     target = first.meta.get("target") or first.meta.get("pair")
-    second = setting.source.read(str(first.meta["source"]), target, model=name)
+    second = setting.source.read(first.source, target, model=name)
     if target and first.tokens.get("src") and not second.tokens.get("src"):
         second = setting.source.read(str(target), model=name)
     (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])

@@ -326,6 +326,10 @@ UPLOADS = limit(
 STATE_BYTES = limit(
     64_000, "bytes", N_("Size of an uploaded state file"), N_("twenty times the longest sentence and its target")
 )
+PICTURE_PIXELS = limit(
+    30_000_000, "pixels", N_("Pixels of a picture in a file"),
+    N_("90 MB once they are decoded, and twice that when it is turned upright; a file may say any number"),
+)
 ATLAS_BYTES = limit(
     4_000_000, "bytes", N_("Size of a table of an atlas that is one file"),
     N_("compressed; those of 72 heads have 180 kB together, and an upload has a limit of its own"),

@@ -65,6 +65,9 @@ def _check_meta(meta: Any) -> None:
     _require(isinstance(meta.get("windows", []), list | type(None)), "meta['windows']")
     grid = meta.get("grid", [1, 1])
     _require(isinstance(grid, list) and len(grid) == 2 and all(type(n) is int and n > 0 for n in grid), "meta['grid']")
+    patches = meta.get("patches", ["src", 0])
+    is_place = isinstance(patches, list) and len(patches) == 2 and patches[0] in SIDES
+    _require(is_place and type(patches[1]) is int and patches[1] >= 0, "meta['patches']")
     if meta.get("blocks") is not None:
         Blocks.from_json(meta["blocks"])
 

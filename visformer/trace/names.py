@@ -14,8 +14,8 @@ class Axis:
 
     Args:
         name: "head", "kv_head" (for keys and values that several heads share), "query", "key", "token",
-            "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab", "pixel" (of a patch) or "label" (a
-            classifier's).
+            "d_model", "d_k", "d_heads" (all heads together), "d_ff", "vocab", "patch" (of a picture, where tokens are
+            more than patches), "pixel" (of a patch) or "label" (a classifier's).
         side: side whose tokens are along it, "src" or "tgt", with :data:`PREFIX` before it where more keys come before
             the tokens; None for an axis without tokens.
     """

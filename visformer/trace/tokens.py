@@ -47,6 +47,11 @@ def shown(tokens: Sequence[str], raw: Sequence[bytes | None]) -> tuple[str, ...]
     return tuple(result)
 
 
+def patch_names(rows: int, columns: int) -> tuple[str, ...]:
+    """The name of each patch of a picture, row by row: "r1c1" the first of the first row."""
+    return tuple(f"r{row}c{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
+
+
 def distinguished(texts: Sequence[str], tokens: Sequence[_Token], spelled: Callable[[_Token], str]) -> tuple[str, ...]:
     """Mark different tokens that look alike: "␣the" after a space, "##the" inside a word, "the" otherwise.
 

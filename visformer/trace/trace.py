@@ -73,7 +73,7 @@ class Trace:
         params: name to weights that were used, on request.
         meta: JSON values: "model", "source", "target", "to", "forced", "confidence", "quantity" and more. "missing"
             lists pairs of a glob and the reason why the model has no such tensor; "grid" has the rows and columns of a
-            picture's patches.
+            picture's patches, "patches" the side whose tokens they are and the first of these, see :attr:`patches`.
         roles: of a chat, side to the role of the message that each token is part of: "system", "user", "assistant",
             "tool", or another name of the messages' own; None for what the chat template wrote between them. Empty
             for any other text.
@@ -187,6 +187,25 @@ class Trace:
         cut = pixels.reshape(rows, columns, 3, side, side).transpose(0, 3, 1, 4, 2)  # (row, y, column, x, RGB)
         picture: NDArray[np.uint8] = np.rint(255 * cut).clip(0, 255).astype(np.uint8)
         return picture.reshape(rows * side, columns * side, 3)
+
+    @property
+    def source(self) -> str:
+        """What the model read first: a text, one that stands for its picture, or "" if none does."""
+        return str(self.meta.get("picture") or self.meta.get("source") or "")
+
+    @property
+    def patches(self) -> tuple[str, range]:
+        """Which tokens are the patches of the picture that the model read, row by row.
+
+        Returns:
+            Their side, "src" or of a decoder-only model "tgt", and their places among its tokens.
+
+        Raises:
+            MissingTensor: the model read a text.
+        """
+        rows, columns = self.meta["grid"]
+        side, first = self.meta.get("patches", ("src", 0))
+        return side, range(first, first + rows * columns)
 
     def with_tensor(self, name: str, array: ArrayLike, axes: Sequence[str | tuple[str, str]] | None = None) -> "Trace":
         """Return this Trace with a tensor of one's own, or in place of another.

@@ -183,6 +183,9 @@ _SIZES |= {  # families that are refused
                    "num_encoder_attention_heads": 4, "num_decoder_attention_heads": 4, "decoder_ffn_dim": 24,
                    "max_position_embeddings": 64, "decoder_start_token_id": 2},
     "squeezebert": {**_WIDTH, "embedding_size": 16},
+    "blip-2": {"vision_config": {**_WIDTH, "image_size": 8, "patch_size": 4}, "qformer_config": _WIDTH,
+               "text_config": {"model_type": "opt", "ffn_dim": 24, "word_embed_proj_dim": 16, **_WIDTH},
+               "num_query_tokens": 1, "image_token_index": 5},
 }  # fmt: skip
 _USUAL = {"encoder": _WIDTH, "decoder": _GROUPED, "encoder-decoder": _TWO}
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "cls_token_id": 1}

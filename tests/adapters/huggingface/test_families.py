@@ -22,9 +22,13 @@ def test_a_family_is_refused_with_its_reason(family):
 @pytest.mark.parametrize("family", REFUSED)
 def test_a_refused_family_indeed_returns_no_pattern_over_tokens(family):
     module = tiny_module(family)
-    two = {"decoder_input_ids": IDS, "output_attentions": True, "use_cache": False}
+    given = {"input_ids": IDS, "output_attentions": True}
+    if module.config.is_encoder_decoder:
+        given |= {"decoder_input_ids": IDS, "use_cache": False}
+    if module.main_input_name == "pixel_values":
+        given["pixel_values"] = torch.zeros(1, 3, 8, 8)
     with torch.no_grad():
-        output = module(IDS, **(two if module.config.is_encoder_decoder else {"output_attentions": True}))
+        output = module(**given)
     fields = [output.get(field) for field in ("attentions", "encoder_attentions", "decoder_attentions")]
     returned = [pattern for field in fields if field for pattern in field]
     assert not returned or not all(is_pattern(pattern, causal=family == "xlnet") for pattern in returned)

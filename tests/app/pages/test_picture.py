@@ -1,5 +1,8 @@
 """Picture and words: what each word of a caption reads, and every other page on the model that reads pictures."""
 
+from pathlib import Path
+from unittest.mock import Mock
+
 import pytest
 
 from tests.addresses import address_of
@@ -15,11 +18,13 @@ from tests.app.support import (
     unescaped,
 )
 from visformer import scenes
+from visformer.adapters.picture_files import text_of, told_in
 from visformer.app.session import boxes
 from visformer.app.widgets import scene
 from visformer.pictures.picture import PAGE
 from visformer.web.panels import Click
 
+ROOT = Path(__file__).parents[3]
 CAPTIONER, PICTURE = "mini-caption", "see/picture"
 FIRST = scenes.caption(scenes.EXAMPLES[0], "en")
 
@@ -93,6 +98,53 @@ def test_a_click_puts_a_shape_into_the_picture_or_takes_it_away(new_app):
     assert address_of(app)["text"].endswith("a red circle at the bottom left and a green triangle at the bottom right")
     call(app, scene._place, *told, Click("scene", 1, 0))
     assert captions(app, "Three shapes at most") or scene._IS_FULL.get() is False
+
+
+PHOTOGRAPH = text_of((ROOT / "docs/images/app-map-en.webp").read_bytes(), "a.webp", "en", (scenes.SIZE, scenes.SIZE))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_picture_of_ones_own_is_in_the_address_and_said_to_be_none_that_the_model_knows(new_app, lang):
+    text = told_in(PHOTOGRAPH, lang)
+    app = new_app(page=PICTURE, text=text, lang=lang)
+    assert not ignored(app) and address_of(app)["text"] == text
+    known = {"en": "knows coloured shapes on white alone", "zh": "这个模型只认识白底上的彩色图形"}
+    (said,) = texts(app, {"en": "Caption: a ", "zh": "图片说明："}[lang])
+    assert known[lang] in said and not any("picture.en" in each for each in texts(app))
+    call(app, scene._place, None, lang, Click("scene", 1, 1))
+    assert scenes.described(address_of(app)["text"])[0].objects[0].cell == 4
+
+
+@pytest.mark.parametrize("view", ["words", "patches", "heads", "block"])
+def test_every_view_shows_such_a_picture_or_says_why_not(new_app, view):
+    app = new_app(page=PICTURE, picture_view=view, text=PHOTOGRAPH)
+    assert not app.exception and not ignored(app)
+    said = [each.value for each in app.info if "Only of a drawn scene" in each.value]
+    assert bool(said) == (view == "block") and (said or picture_components(app))
+
+
+def test_other_pages_show_such_a_picture_without_its_text(new_app):
+    for page, query in (("", {}), ("research/compare", {"compare_view": "texts"}), ("see/attention", {})):
+        app = new_app(page=page, model=CAPTIONER, text=PHOTOGRAPH, **query)
+        assert not app.exception and shows_something(app) and not any("picture.en" in each for each in texts(app))
+
+
+def test_a_damaged_picture_in_a_link_is_said_to_be_one(new_app):
+    app = new_app(page=PICTURE, text=PHOTOGRAPH[:-60])
+    assert texts(app, "This link holds a picture that was changed or cut off")
+
+
+@pytest.mark.parametrize("name", ["photo.png", "broken.png"])
+def test_an_uploaded_picture_takes_the_place_of_the_scene_or_is_refused_with_the_reason(new_app, name):
+    uploaded = Mock(getvalue=(ROOT / "docs/images/app-map-en.webp").read_bytes if name == "photo.png" else lambda: b"x")
+    uploaded.name = name
+    app = new_app(page=PICTURE)
+    app.session_state["uploaded"] = uploaded
+    call(app, scene._open, "en", "uploaded")
+    if name == "photo.png":
+        assert address_of(app)["text"] == PHOTOGRAPH
+    else:
+        assert texts(app, "'broken.png' cannot be read as a picture (it has none of these formats)")
 
 
 def test_the_lesson_shows_each_view_of_the_page(new_app):

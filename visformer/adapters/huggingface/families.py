@@ -36,9 +36,9 @@ DIFFERS = N_(
     "only its patterns are shown"
 )
 NO_TOKENS = N_("an attention of this model is not one softmax from tokens to tokens, so only its patterns are shown")
-NOT_SEEN = N_("no module of this model was seen to read or return it, when visformer looked at it with a short text")
+NOT_SEEN = N_("no module of this model was seen to read or return it, when visformer looked at it with a sample")
 NO_MATRIX = N_(
-    "no module of this model was seen to make it as x W + b, when visformer looked at it with a short text: what lies "
+    "no module of this model was seen to make it as x W + b, when visformer looked at it with a sample: what lies "
     "between (a norm, a gate, a rotation that begins elsewhere) is no matrix"
 )
 NO_ATTENTION = N_("this layer computes no attention weights: the model mixes attention with layers of other kinds")
@@ -76,6 +76,7 @@ REFUSED: Mapping[str, Message] = {
     ),
     "prophetnet": N_("its decoder attends once for each of several future tokens"),
     "squeezebert": N_("it returns scores in place of attention weights"),
+    "blip-2": N_("what it reads before a text are vectors that a second encoder has mixed, not patches of the picture"),
 }
 """transformers' model_type to the reason, which completes "... cannot be shown: ..."."""
 

@@ -614,7 +614,7 @@ def _is_along(a: Tensor, b: Tensor) -> bool:
 
 
 def _same_weight(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and a.weight is b.weight
+    return type(a) is type(b) and getattr(a, "weight", a) is getattr(b, "weight", b)  # that of patches has none
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -3,19 +3,20 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from huggingface_hub import constants
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoProcessor
 from transformers.utils import logging
 
 from visformer.adapters.huggingface.families import refuse
 from visformer.adapters.huggingface.files import files_of, helpful, is_here, snapshot_of
 from visformer.adapters.huggingface.model import HubModel
+from visformer.adapters.huggingface.pictures import TOKENS, adapted, processor_of, refuse_sound
 from visformer.adapters.huggingface.run import HEADS, class_of, kind_of
 from visformer.errors import N_, CheckpointError
 from visformer.system.files import called
@@ -59,12 +60,14 @@ def load_hub(
         # Where peft is installed, transformers looks for an adapter too: of a name it would ask the hub for one.
         place = str(snapshot_of(name)) if is_local else name
         module, missing = _module(place, config, dtype=dtype or "auto", **safe, **options)
+        refuse_sound(module)
         _refuse_missing(name, missing)
-        tokenizer = AutoTokenizer.from_pretrained(name, **safe)
-        _require_vocabulary(folder, tokenizer)
-    return HubModel(
+        processor = _processor(module, name, **safe)
+        if hasattr(processor, "tokenizer") or processor_of(module) == TOKENS:
+            _require_vocabulary(folder, getattr(processor, "tokenizer", processor))
+    return adapted(
         module if options else module.to(device),  # with one of these, the modules are where they belong
-        tokenizer,
+        processor,
         name=called(folder) if folder.is_dir() else name,
         licence=licence,
         source=str(folder) if folder.is_dir() else f"{constants.ENDPOINT}/{name}",
@@ -91,7 +94,7 @@ def _with_adapter(folder: Path, model: HubModel, *, named: str) -> HubModel:
     """Return the model with the adapter in a folder."""
     with helpful(str(folder), otherwise=ADAPTER), _quiet():
         model.module.load_adapter(str(folder))
-    return HubModel(
+    return adapted(
         model.module,
         model.tokenizer,
         name=f"{called(folder)} ({named})",
@@ -103,8 +106,8 @@ def _with_adapter(folder: Path, model: HubModel, *, named: str) -> HubModel:
 def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
     """Load an encoder with the head that it was saved with, unless the head's weights are not there, and all else."""
     saved_as = (config.architectures or [""])[0] if kind_of(config) == "encoder" else ""
-    heads = [f"AutoModel{ending}" for ending in HEADS if saved_as.endswith(ending)]
-    for auto in (*heads, class_of(config)):
+    heads = [f"AutoModel{head}" for head in HEADS if head in saved_as]
+    for auto in (*(each for each in heads if hasattr(transformers, each)), class_of(config)):
         module, loading_info = getattr(transformers, auto).from_pretrained(
             name, use_safetensors=True, output_loading_info=True, **options
         )
@@ -112,6 +115,14 @@ def _module(name: str, config: Any, **options: Any) -> tuple[Any, list[str]]:
         if not missing:
             break
     return module, missing
+
+
+def _processor(module: Any, name: str, **safe: Any) -> Any:
+    """Load what a model reads with; a decoder without what its processor needs, such as torchvision, reads texts."""
+    if hasattr(module.config, "image_token_id") and module.can_generate():
+        with suppress(ImportError, OSError, ValueError):
+            return AutoProcessor.from_pretrained(name, **safe)  # type: ignore[no-untyped-call]
+    return getattr(transformers, processor_of(module)).from_pretrained(name, **safe)
 
 
 def _refuse_missing(name: str, missing: list[str]) -> None:

@@ -26,13 +26,14 @@ from visformer.adapters.huggingface.families import (
 from visformer.adapters.huggingface.inspection import Inspection, found_in
 from visformer.adapters.huggingface.own_attention import calls_interface, has_patterns
 from visformer.adapters.huggingface.run import (
+    TEXT_ALONE,
     Engine,
     HubNext,
     HubOutput,
     agree,
     check_causal,
     check_rows,
-    on_text_alone,
+    given_alone,
     same,
 )
 from visformer.adapters.huggingface.taps import part_of, read_only, watching
@@ -80,19 +81,16 @@ class HubModel(TracedModel):
 
     text: HubText
     _no_text = N_("There is no text: type a sentence.")
+    _given_alone = TEXT_ALONE
 
     def __init__(
         self, module: Any, tokenizer: Any, *, name: str | None = None, licence: str = "-", source: str = "-"
     ) -> None:
         refuse(module.config)
         self.module, self.tokenizer = module, tokenizer
-        self.text = HubText(tokenizer)
-        self._plain = self.text.encode_plain
         self._engine = Engine(module)
-        self._known = self._engine.known
         self._config = module.config
-        with on_text_alone(module):
-            self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
+        self._take(tokenizer)
         self._wiring = Wiring(module, self._config, has_logits=self._engine.logits_axes is not None)
         self._why_patterns = PATTERNS_ONLY
         self._passes, self._fixed = self._wiring, self._wiring.fixed
@@ -119,6 +117,14 @@ class HubModel(TracedModel):
                 logits=self._engine.logits_axes is not None,
             ),
         )
+
+    def _take(self, tokenizer: Any) -> None:
+        """Set what stands between what is given to the model and what it reads."""
+        self.text = HubText(tokenizer)
+        self._plain = self.text.encode_plain
+        self._known = self._engine.known
+        with given_alone(self.module, self._given_alone):
+            self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
@@ -148,16 +154,16 @@ class HubModel(TracedModel):
 
     def _decode(self, source: str | list[int], to: str | None, settings: Settings) -> Decoding:
         edits = settings.edits
-        src_ids, segments = self._source(source)
+        each = self._encode(TextRequest(source, None, None, to, (), edits))
         memory = None
         if self._engine.kind != "decoder":
             with self._watching(Recorder(frozenset(), edits), "encoder"):
-                memory = self._engine.encode([src_ids], [segments])
-        start = [*self._begin(src_ids, self.text.language_id(to, lambda: self._words(source))), *settings.prefix]
+                memory = self._read([each])
+        start = [*each.begin, *settings.prefix]
         self._require_room(len(start))
-        limit = self._limit(len(src_ids), len(start), settings.max_new_tokens)
-        next_token = HubNext(self._engine, memory, cached=may_cache(edits))
+        limit = self._limit(len(each.src), len(start), settings.max_new_tokens)
         with self._watching(Recorder(frozenset(), edits, growing=True), "decoder"):
+            next_token = HubNext(self._engine, memory, cached=may_cache(edits), besides=self._besides([each]))
             return self._generator.generate(next_token, torch.tensor([start]), limit, settings)
 
     def _encode(self, request: TextRequest) -> Encoded:
@@ -169,7 +175,7 @@ class HubModel(TracedModel):
             self._require_room(len(ids))
             return Encoded(request, [], ids)
         forced = None if target is None else self._target(target, language)
-        begin = self._begin(src_ids, language) if self._engine.kind == "encoder-decoder" else []
+        begin = self._engine.begin(language) if self._engine.kind == "encoder-decoder" else []
         return Encoded(request, src_ids, begin, forced, segments)
 
     def _selected(self, record: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
@@ -266,11 +272,7 @@ class HubModel(TracedModel):
         for each in batch:
             self._require_budget(recorder, len(each.src), len(each.forced or ()), each.request)
         with self._watching(recorder, "encoder"):
-            memory = self._visit(
-                self._engine.encode(
-                    [each.src for each in batch], [each.segments for each in batch], patterns=self._patterns_only
-                )
-            )
+            memory = self._visit(self._read(batch, patterns=self._patterns_only))
         if self._engine.kind == "encoder":
             return
         outputs = [each.forced for each in batch]
@@ -297,7 +299,8 @@ class HubModel(TracedModel):
             side["tgt"] = each.begin
         rows, seen = self._engine.padded([each.begin for each in batch])
         with self._watching(recorder, "decoder"):
-            output = self._visit(self._engine.decode(rows, seen=seen, patterns=self._patterns_only, last=True))
+            how: dict[str, Any] = {"patterns": self._patterns_only, "besides": self._besides(batch), "last": True}
+            output = self._visit(self._engine.decode(rows, seen=seen, **how))
         for i, side in enumerate(sides):
             ids = side["tgt"]
             behind = rows.shape[1] - len(ids)  # padding; where there is none, the last logits may be all
@@ -308,10 +311,18 @@ class HubModel(TracedModel):
         memory = None
         if self._engine.kind == "encoder-decoder":
             with self._watching(visit, "encoder"):
-                memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
+                memory = self._read(batch)
         rows, seen = self._engine.padded([each.tgt for each in batch])
         with self._watching(visit, "decoder"):
-            return self._engine.decode(rows, memory, seen=seen).value
+            return self._engine.decode(rows, memory, seen=seen, besides=self._besides(batch)).value
+
+    def _read(self, batch: Sequence[Encoded], *, patterns: bool = False) -> HubOutput:
+        """Run the encoder."""
+        return self._engine.encode([each.src for each in batch], [each.segments for each in batch], patterns=patterns)
+
+    def _besides(self, batch: Sequence[Encoded]) -> Mapping[str, Tensor]:
+        """What a decoder reads besides its ids, each a row for each text: nothing, or pictures."""
+        return {}
 
     @staticmethod
     def _visit(output: HubOutput) -> HubOutput:
@@ -325,9 +336,9 @@ class HubModel(TracedModel):
         edits, sides = batch[0].request.edits, [{"src": each.src} for each in batch]
         if memory is None and self._engine.kind == "encoder-decoder":
             with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes), "encoder"):
-                memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
-        next_token = HubNext(self._engine, memory, cached=may_cache(edits))
+                memory = self._read(batch)
         with self._watching(Recorder(frozenset(), edits, sides=sides, axes=self._axes, growing=True), "decoder"):
+            next_token = HubNext(self._engine, memory, cached=may_cache(edits), besides=self._besides(batch))
             return self._decode_greedily(next_token, batch)
 
     def _request(
@@ -390,19 +401,15 @@ class HubModel(TracedModel):
         if isinstance(target, str):
             ids = self._kept(self.text.encode_target(target, language), target)
         else:
-            ids = [*self._begin([], language)[1:], *target, *self._generator.end_ids[:1]]
+            ids = [*self._engine.begin(language)[1:], *target, *self._generator.end_ids[:1]]
         self._require_room(len(ids))
         return ids
-
-    def _begin(self, src_ids: list[int], language: int | None) -> list[int]:
-        """The ids that decoding starts from."""
-        return src_ids if self._engine.kind == "decoder" else self._engine.begin(language)
 
     # Probing the model on a short text ----------------------------------------------------------------------------
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
         """Look at the model as it computes, and compare a traced pass with its own eager one."""
-        with on_text_alone(self.module):
+        with given_alone(self.module, self._given_alone):
             own = self._probe_pass(Recorder(frozenset(), ()), patterns=has_patterns(self._config))
         check_causal(own)
         recorder = Recorder(None, (), copied=True, axes=self._axes)
@@ -421,19 +428,24 @@ class HubModel(TracedModel):
         check_rows(recorder.rows[0], self.module.dtype)
         return {name: tensor.shape for name, tensor in recorder.rows[0].items()}
 
+    def _sample(self) -> Encoded:
+        """What the model is looked at with."""
+        ids, segments = self.text.encode(_PROBE)
+        self._require_known(ids)
+        return Encoded(TextRequest(_PROBE, None, None, None, ("*",), ()), ids, [], None, segments)
+
     def _probe_pass(
         self, recorder: Recorder, *, patterns: bool, watching: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> list[HubOutput]:
-        """Run a short text, ``watching`` each part. The target is longer, so that keys tell what they belong to."""
-        ids, segments = self.text.encode(_PROBE)
-        self._require_known(ids)
-        passes, memory = [], None
+        """Run the sample, ``watching`` each part. The target is longer, so that keys tell what they belong to."""
+        sample, passes, memory = self._sample(), [], None
         with torch.inference_mode():
             if self._engine.kind != "decoder":
                 with self._watching(recorder, "encoder"), watching():
-                    memory = self._visit(self._engine.encode([ids], [segments], patterns=patterns))
+                    memory = self._visit(self._read([sample], patterns=patterns))
                     passes.append(memory)
             if self._engine.kind != "encoder":
+                ids = sample.src
                 rows = torch.tensor([ids if memory is None else [*ids, ids[0]]])
                 with self._watching(recorder, "decoder"), watching():
                     passes.append(self._visit(self._engine.decode(rows, memory, patterns=patterns)))
@@ -458,7 +470,7 @@ class HubModel(TracedModel):
         finally:
             self._wiring.ours = False
         parts = [part for part in ("encoder", "decoder") if part in self._engine.kind]
-        n_tokens = [len(self.text.encode(_PROBE)[0]) + i for i in range(len(passes))]
+        n_tokens = [len(self._sample().src) + i for i in range(len(passes))]
         sizes = zip(seen, parts, n_tokens, [0, *n_tokens], strict=False)
         self._wiring.found = found_in([*sizes])
         if not self._wiring.found.callers and any(each.calls for each in seen):

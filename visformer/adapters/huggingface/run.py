@@ -8,7 +8,7 @@ each tensor is noted with the block that computed it.
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
 
 from visformer.adapters.huggingface.families import Kind
 from visformer.adapters.huggingface.taps import value_of
-from visformer.errors import N_, TraceError, VisformerError
+from visformer.errors import N_, Message, TraceError, VisformerError
 from visformer.model import taps
 from visformer.model.masks import PAD_ID, pad
 from visformer.trace import Trace, TracedTensor
@@ -35,10 +36,10 @@ HEADS: Mapping[str, tuple[Axis, ...]] = {
     "ForSequenceClassification": (Axis("label"),),
     "ForTokenClassification": (Axis("token", "src"), Axis("label")),
     "ForQuestionAnswering": (Axis("token", "src"), Axis("label")),
-    "ForQuestionAnsweringSimple": (Axis("token", "src"), Axis("label")),
+    "ForImageClassification": (Axis("label"),),
     "WithLMHeadModel": (Axis("token", "src"), Axis("vocab")),
 }
-"""Ending of the name of a class with a head that predicts no next token to the axes of its logits."""
+"""What the name of a class says of its head, if that predicts no next token, to the axes of its logits."""
 
 SPAN = ("start", "end")
 """Labels of a head that finds the answer to a question."""
@@ -57,6 +58,8 @@ def class_of(config: Any) -> str:
     kind = kind_of(config)
     if kind == "decoder" and config.model_type not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         return "AutoModelForImageTextToText"
+    if kind == "encoder-decoder" and config.model_type not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+        return "AutoModel"  # of sound
     return {
         "encoder": "AutoModel",
         "decoder": "AutoModelForCausalLM",
@@ -102,9 +105,9 @@ class Engine:
         self._numberings: dict[str, Numbering] = {}
         self.logits_axes = axes_of("logits") if self.predicts else None
         self.finds_span = False
-        for ending, axes in HEADS.items():
-            if not self.predicts and any(each.__name__.endswith(ending) for each in type(module).__mro__):
-                self.finds_span = "QuestionAnswering" in ending
+        for head, axes in HEADS.items():
+            if not self.predicts and any(head in each.__name__ for each in type(module).__mro__):
+                self.finds_span = "QuestionAnswering" in head
                 self.logits_axes = axes
                 if self.kind == "encoder":
                     self._encoder = module
@@ -201,12 +204,20 @@ class Engine:
             inputs["token_type_ids"] = pad(segments).to(self.device)
         if "use_cache" in taken:
             inputs["use_cache"] = False
-        fields = {"self_attn": ("attentions", (ids.shape[1], ids.shape[1]))}
+        return replace(self._encoded(inputs, ids.shape[1], patterns=patterns), ids=ids, seen=seen)
+
+    def look(self, pixels: Tensor, n_tokens: int, *, patterns: bool = False) -> HubOutput:
+        """Run an encoder on pictures, (batch, channel, row, column), of which it makes ``n_tokens``."""
+        inputs = {"pixel_values": pixels.to(self.device, self.module.dtype)}
+        return self._encoded(inputs, n_tokens, patterns=patterns)
+
+    def _encoded(self, inputs: Mapping[str, Any], n_tokens: int, *, patterns: bool) -> HubOutput:
+        fields = {"self_attn": ("attentions", (n_tokens, n_tokens))}
         if patterns:
             output, named = self._with_patterns("encoder", self._encoder, inputs, fields)
         else:
             output, named = self._encoder(**inputs), {}
-        return HubOutput(_value(output), named, ids, seen)
+        return HubOutput(_value(output), named)
 
     def decode(
         self,
@@ -218,12 +229,15 @@ class Engine:
         cache: Any = None,
         keep: bool = False,
         last: bool = False,
+        besides: Mapping[str, Tensor] | None = None,
     ) -> HubOutput:
         """Run the decoder on ids (batch, tgt), only the new ones with the ``cache`` of the previous pass.
 
         ``memory``: output of :meth:`encode`, for an encoder-decoder; ``seen``: int64 (batch, tgt), 0 for padding;
-        ``keep``: whether to return a cache; ``last``: whether the last token's logits
-        are enough, where nobody wants them all: those of 4,096 tokens and 150,000 words take 2.5 GB.
+        ``keep``: whether to return a cache; ``last``: whether the last token's logits are enough, where nobody wants
+        them all: those of 4,096 tokens and 150,000 words take 2.5 GB; ``besides``: pictures, (picture, channel, row,
+        column), for as many texts each, and what else is given of each token, (picture, tgt or fewer), 0 for those that
+        follow.
         """
         rows = rows.to(self.device)
         mask = None if seen is None or bool(seen.all()) else seen
@@ -240,10 +254,14 @@ class Engine:
             inputs |= {"decoder_input_ids": rows, "decoder_attention_mask": mask}
             inputs["input_ids"] = memory.ids  # FSMT: no ids, no mask
             if not self.predicts and memory.value.shape[1] != rows.shape[1]:  # BART's classifier looks for the end
-                last = rows.new_full((len(rows), 1), self.end_ids[0] if self.end_ids else 0)
-                inputs["input_ids"] = torch.cat([rows[:, 1:], last], dim=1)
+                end = rows.new_full((len(rows), 1), self.end_ids[0] if self.end_ids else 0)
+                inputs["input_ids"] = torch.cat([rows[:, 1:], end], dim=1)
             across = (rows.shape[1], memory.value.shape[1])
             fields = {"self_attn": ("decoder_attentions", own), "cross_attn": ("cross_attentions", across)}
+        for name, value in (besides or {}).items():
+            each = value.repeat_interleave(len(rows) // len(value), dim=0).to(rows.device)
+            is_picture = each.is_floating_point()
+            inputs[name] = each.to(self.module.dtype) if is_picture else _widened(each, rows.shape[1])
         inputs = _accepted(self.module, inputs)
         named: dict[str, Tensor] = {}
         if patterns:
@@ -270,6 +288,11 @@ class Engine:
         }
 
 
+def _widened(values: Tensor, n_tokens: int) -> Tensor:
+    """Values of tokens, with 0 for those that follow."""
+    return nn.functional.pad(values, (0, n_tokens - values.shape[1]))
+
+
 def _accepted(module: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs that a module takes."""
     taken = inspect.signature(module.forward).parameters
@@ -286,8 +309,10 @@ def _value(output: Any) -> Tensor:
 class HubNext:
     """A transformers model as a :class:`visformer.model.decoding.Predictor`."""
 
-    def __init__(self, engine: Engine, memory: HubOutput | None, *, cached: bool) -> None:
-        self._engine, self._memory = engine, memory
+    def __init__(
+        self, engine: Engine, memory: HubOutput | None, *, cached: bool, besides: Mapping[str, Tensor] | None = None
+    ) -> None:
+        self._engine, self._memory, self._besides = engine, memory, besides
         self._cached = cached and engine.module.config.model_type != "fsmt"  # it has no causal mask with a cache
         self._cache: Any = None
         self._seen = 0
@@ -295,7 +320,8 @@ class HubNext:
     def log_probabilities(self, prefix: Tensor) -> Tensor:
         """Map ``prefix`` (row, tgt), longer at each call, to log-probabilities (row, vocab), nats."""
         new = prefix if self._cache is None else prefix[:, self._seen :]
-        output = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached, last=True)
+        how: dict[str, Any] = {"besides": self._besides if self._cache is None else None, "last": True}
+        output = self._engine.decode(new, self._memory, cache=self._cache, keep=self._cached, **how)
         self._cache, self._seen = output.cache, prefix.shape[1]
         self._cached = self._cache is not None  # OpenAI's GPT keeps none
         return output.value[:, -1].float().log_softmax(dim=-1).cpu()
@@ -384,12 +410,19 @@ def watching_blocks(model: nn.Module) -> Iterator[BlockWatch]:
             hook.remove()
 
 
+TEXT_ALONE = N_("{model} cannot be traced: transformers fails when it is given the tokens of a text alone ({reason}).")
+PICTURE_ALONE = N_(
+    "{model} cannot be traced: transformers fails when it is given a picture as its image processor makes it "
+    "({reason})."
+)
+
+
 @contextmanager
-def on_text_alone(model: nn.Module) -> Iterator[None]:
-    """Say of a model that needs more than a text, such as an image, or reads no tokens, that it is such a one.
+def given_alone(model: nn.Module, said: Message) -> Iterator[None]:
+    """Say of a model that needs more than a text, or than a picture, or another size of it, that it is such a one.
 
     Raises:
-        VisformerError: for any error of transformers inside the block.
+        VisformerError: ``said``, for any error of transformers inside the block.
     """
     try:
         yield
@@ -397,7 +430,7 @@ def on_text_alone(model: nn.Module) -> Iterator[None]:
         raise
     except Exception as error:  # each family's own: a missing argument, a config without a vocabulary
         raise VisformerError(
-            N_("{model} cannot be traced: transformers fails when it is given the tokens of a text alone ({reason})."),
+            said,
             model=type(model).__name__,
             reason=(str(error).strip() or type(error).__name__).splitlines()[0].rstrip("."),
         ) from error

@@ -93,7 +93,7 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         on_type: called with a sentence that the presenter typed.
     """
     _ = gettext()
-    page, sentence, steps = current_page(), boxes.source().strip(), run.steps
+    page, sentence, steps = current_page(), boxes.legible().strip(), run.steps
     keys = (_LESSON_TURNS if steps.is_guided else _TURNS) + (_MORE if steps.has_more else ()) + _KEYS
     keys += (_TIMELINE if run.moment else ()) + (_GUESSES if guessing.is_offered() else ())
     picture_keys = _LESSON_PICTURE_KEYS if steps.is_guided else _PICTURE_KEYS
@@ -112,7 +112,7 @@ def bar(run: Run, outcome: str, on_type: Callable[[str], None]) -> None:
         "guided": steps.is_guided,
         "taken": _TAKEN.get(),
         "note": steps.note,
-        "typed": boxes.source() if pages()[page].has_sentence and following.guess() is None else None,
+        "typed": boxes.legible() if pages()[page].has_sentence and following.guess() is None else None,
         "moments": bool(run.moment),
         "room": following.room(),
         "guesses": guessing.is_offered(),

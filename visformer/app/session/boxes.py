@@ -59,12 +59,22 @@ def typed() -> str:
 
 
 def source() -> str:
-    """Return what the model reads: the sentence as typed or, for one that reads pictures, a description of a scene."""
+    """Return what the model reads: the sentence as typed or, if it reads pictures, a text that stands for one."""
     if not reads_pictures():
         return typed()
+    from visformer.adapters.picture_files import language_of
     from visformer.scenes import EXAMPLES, LANGUAGES, caption, described
 
-    return typed() if described(typed()) else caption(EXAMPLES[0], language() if language() in LANGUAGES else "en")
+    if language_of(typed()) in LANGUAGES or described(typed()):
+        return typed()
+    return caption(EXAMPLES[0], language() if language() in LANGUAGES else "en")
+
+
+def legible() -> str:
+    """Return what the model reads as people can read it: nothing of a picture that is no scene."""
+    from visformer.adapters.picture_files import language_of
+
+    return "" if reads_pictures() and language_of(source()) else source()
 
 
 def reads_pictures() -> bool:

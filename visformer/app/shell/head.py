@@ -143,7 +143,7 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
     # The browser draws a box before it has taken its value from the session.
     asked = _("Type a sentence")
     if boxes.reads_pictures():
-        scene.draw(left)
+        scene.draw(left, run.trace)
         _IS_HELD.set(True)
         hold(boxes.SOURCE)
     elif _takes_chats():
@@ -226,9 +226,15 @@ def _hints(trace: "Trace") -> list[str]:
     from visformer.pictures.style import visible
 
     said = [_(message).format(tokens=visible(examples)) for message, examples in hints(trace)]
+    if trace.meta.get("picture"):
+        said.append(
+            _("The model knows coloured shapes on white alone: it says which of them it takes the picture for.")
+        )
     is_own = trace.meta.get("to") and not trace.meta.get("forced")
     if is_own and not trace.special["next"][-1]:
         cut = _("The translation is cut off here, after {n} tokens: the model had not ended it.")
+        if "grid" in trace.meta:
+            cut = _("The caption is cut off here, after {n} tokens: the model had not ended it.")
         said.insert(0, cut.format(n=len(trace.tokens["next"])))
     return said
 

@@ -179,7 +179,8 @@ def _is_of_model() -> bool:
 
 def _about() -> str:
     """Name the model and the sentence that the numbers come from; "": they are others."""
-    return f"{label(boxes.model() or MODEL)}: {boxes.source()}" if _is_of_model() else ""
+    said = ": ".join(filter(None, (label(boxes.model() or MODEL), boxes.legible())))
+    return said if _is_of_model() else ""
 
 
 def file_name(what: str) -> str:

@@ -1,20 +1,28 @@
-"""The box of a model that reads pictures: the picture, and a chooser of its shapes in place of a sentence."""
+"""The box of a model that reads pictures: the picture, and a chooser of its shapes, or of a file, for a sentence's."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from visformer import scenes
-from visformer.app.session import boxes
+from visformer.adapters import picture_files
+from visformer.app.serving.admission import ADMISSION
+from visformer.app.serving.capacity import drawing
+from visformer.app.serving.workers import confined
+from visformer.app.session import boxes, slots
 from visformer.app.session.slots import Slot
+from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import controls
-from visformer.errors import N_
+from visformer.errors import N_, VisformerError
 from visformer.panel import Labels, Panel
 from visformer.pictures.picture import COLOUR_NAMES, PLACES
-from visformer.scenes import EXAMPLES, LANGUAGES, MOST, SHAPES, Scene, SceneObject
+from visformer.scenes import EXAMPLES, LANGUAGES, MOST, SHAPES, SIZE, Scene, SceneObject
 from visformer.web.panels import Click
+
+if TYPE_CHECKING:
+    from visformer.trace import Trace
 
 _SHAPES = dict(zip(SHAPES, (N_("circle"), N_("square"), N_("triangle"), N_("cross")), strict=True))
 _LANGUAGES = {"en": "English", "zh": "中文"}
@@ -23,28 +31,40 @@ _COLOUR, _SHAPE = Slot("scene_colour", "red"), Slot("scene_shape", "circle")
 _TOLD = Slot("scene_caption", "")
 _FRAME, _GREY = 4, 150  # of the small picture, white on white
 _IS_FULL = Slot("scene_is_full", False)
+_UPLOAD = "scene_file"
+_FORMATS = ["png", "jpg", "webp"]
+_WRONG: Slot[VisformerError | None] = Slot("scene_file_wrong", None)  # with the last file
 
 
-def draw(place: Any) -> None:
-    """Draw the picture and what changes it."""
+def draw(place: Any, trace: "Trace | None") -> None:
+    """Draw the picture and what changes it; ``trace``: of the model that reads it, if there is one."""
     with place, st.container(horizontal=True, vertical_alignment="center", key="scene"):
-        large = np.kron(scenes.render(shown()[0]), np.ones((8, 8, 1), dtype=np.uint8))
+        large = np.kron(_image(trace), np.ones((8, 8, 1), dtype=np.uint8))
         st.image(np.pad(large, ((_FRAME, _FRAME), (_FRAME, _FRAME), (0, 0)), constant_values=_GREY), width=72)
-        chooser()
+        chooser(trace)
 
 
-def shown() -> tuple[Scene, str]:
-    """Return the scene that the model reads, and the language in which it is described."""
-    return scenes.described(boxes.source()) or (EXAMPLES[0], "en")
+def _shown() -> tuple[Scene | None, str]:
+    """Return the scene that the model reads, None if the picture is another, and the language of its description."""
+    own = picture_files.language_of(boxes.source())
+    return scenes.described(boxes.source()) or (None, own or "en")
 
 
-def chooser(place: Any = st) -> None:
+def _image(trace: "Trace | None") -> Any:
+    """Return the picture, uint8 (row, column, RGB); white, where it is not known yet."""
+    scene, _ = _shown()
+    if scene is not None:
+        return scenes.render(scene)
+    return np.full((SIZE, SIZE, 3), 255, dtype=np.uint8) if trace is None else trace.image
+
+
+def chooser(trace: "Trace | None") -> None:
     """Draw the button that opens the chooser of the picture."""
-    with place.popover(boxes.gettext()(N_("Change the picture"))):
-        _choices(*shown())
+    with st.popover(boxes.gettext()(N_("Change the picture"))):
+        _choices(*_shown(), _image(trace))
 
 
-def _choices(scene: Scene, language: str) -> None:
+def _choices(scene: Scene | None, language: str, image: Any) -> None:
     _ = boxes.gettext()
     with st.container(horizontal=True, key="scene_examples"):
         for i, example in enumerate(EXAMPLES):
@@ -65,26 +85,68 @@ def _choices(scene: Scene, language: str) -> None:
         columns=Labels(_SIDES[1], written=False),
         scale="unsigned",
         limit=1.0,
-        picture=scenes.render(scene),
+        picture=image,
         click="places",
     )
-    controls.draw([drawn], key="scene_places", on_click=partial(_place, scene, language), export=False, share=0.6)
-    if _IS_FULL.pop():
-        st.caption(_("Three shapes at most: take one away first."))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        controls.draw([drawn], key="scene_places", on_click=partial(_place, scene, language), export=False, share=0.6)
+        if _IS_FULL.pop():
+            st.caption(_("Three shapes at most: take one away first."))
+    with right:
+        _own_file(language)
     _TOLD.set(language)
     st.segmented_control(
         _("The caption is in"), LANGUAGES, format_func=_LANGUAGES.__getitem__, key=_TOLD.key, required=True,
-        on_change=lambda: _take(scene, _TOLD.get()),
+        on_change=lambda: _tell(scene, _TOLD.get()),
     )  # fmt: skip
 
 
-def _place(scene: Scene, language: str, click: Click) -> None:
+def _own_file(language: str) -> None:
+    """Draw the box for a file, with what to expect of it, or why the last one cannot be read."""
+    _ = boxes.gettext()
+    key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
+    st.file_uploader(
+        _("Or a picture of your own"), _FORMATS, max_upload_size=1, key=key, on_change=_open, args=(language, key)
+    )
+    if (error := _WRONG.pop()) is not None:
+        st.text(error.localized(_))
+    st.caption(_("It is scaled to {size} x {size} pixels, which the link then holds.").format(size=SIZE))
+
+
+@drawing()
+def _open(language: str, key: str) -> None:
+    """Take the picture in an uploaded file, decoded in a process whose memory is limited."""
+    uploaded: Any = Slot(key, None).get()
+    if uploaded is None:
+        return
+    slots.renew(_UPLOAD)
+    name, session = uploaded.name, own_session()
+    work = partial(confined, name, picture_files.text_of, uploaded.getvalue(), name, language, (SIZE, SIZE))
+    try:
+        text = ADMISSION.run((session, key), work, on_wait=lambda _before: None, session=session, kind="long")
+    except VisformerError as error:
+        _WRONG.set(error)
+    else:
+        boxes.enter_example(text)
+
+
+def _tell(scene: Scene | None, language: str) -> None:
+    """Have the picture described in another language."""
+    if scene is not None:
+        _take(scene, language)
+    else:
+        boxes.enter_example(picture_files.told_in(boxes.source(), language))
+
+
+def _place(scene: Scene | None, language: str, click: Click) -> None:
     """Put the chosen shape where the visitor clicked, or take away what is there; the last one stays."""
     if click.row is None or click.column is None:
         return
     cell = 3 * click.row + click.column
-    others = tuple(one for one in scene.objects if one.cell != cell)
-    is_taken = len(others) < len(scene.objects)
+    before = () if scene is None else scene.objects
+    others = tuple(one for one in before if one.cell != cell)
+    is_taken = len(others) < len(before)
     if len(others) == MOST:
         _IS_FULL.set(True)
     elif not is_taken or not others:

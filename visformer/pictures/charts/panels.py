@@ -26,7 +26,8 @@ class PanelFigure(go.Figure):  # type: ignore[misc]
 def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     """Draw panels side by side.
 
-    Weights are coloured on a square-root scale, signed values on a linear one; hovering shows the value itself.
+    Weights are coloured on a square-root scale, signed values on a linear one; over a picture, the larger they are the
+    thinner is its veil. Hovering shows the value itself.
 
     Args:
         panels: at least one.
@@ -40,12 +41,15 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     figure.panels = panels
     make_subplots(cols=len(panels), subplot_titles=titles if len(panels) > 1 else None, figure=figure)
     for i, panel in enumerate(panels, start=1):
+        if panel.picture is not None:
+            figure.add_trace(_below(panel), row=1, col=i)
         figure.add_trace(heatmap(panel, theme=theme, scale_shown=i == len(panels)), row=1, col=i)
         axes = {"title": panel.columns.title, **_axis(panel.columns), "side": "top"}
         axes["tickangle"] = 0 if panel.columns.numeric else -45
         figure.update_xaxes(axes, row=1, col=i)
         figure.update_yaxes({"title": panel.rows.title, **_axis(panel.rows), "autorange": "reversed"}, row=1, col=i)
     figure.update_layout(**look(theme))
+    figure.update_annotations(yshift=55)  # titles, above the names of the columns
     if len(panels) == 1:
         figure.update_layout(title=title(titles[0]))
     return figure
@@ -136,17 +140,31 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
     values = np.asarray(panel.values, dtype=np.float64)
     small = values.size <= _NAMED
     names = np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij") if small else None
+    veiled = panel.picture is not None
+    z = np.sqrt(np.clip(values / panel.end if veiled else values, 0.0, 1.0))
     return go.Heatmap(
-        z=np.sqrt(np.clip(values, 0.0, 1.0)) if panel.scale == "weight" else values,
+        z=z if veiled or panel.scale == "weight" else values,
         text=values,
         customdata=np.stack(names, axis=-1) if names else None,
         hovertemplate=("%{customdata[0]} · %{customdata[1]}<br>" if small else "") + "%{text:.6g}<extra></extra>",
         hoverongaps=False,
         xgap=1 if small else 0,
         ygap=1 if small else 0,
-        **colours(panel, theme),
-        showscale=scale_shown,
+        **(_VEIL if veiled else colours(panel, theme)),
+        showscale=scale_shown and not veiled,
     )
+
+
+_VEIL = {"zmin": 0.0, "zmax": 1.0, "colorscale": [[0, "rgba(18,24,38,0.88)"], [1, "rgba(18,24,38,0)"]]}
+"""From where nothing is read to where most is: as matrix.js draws it."""
+
+
+def _below(panel: Panel) -> go.Image:
+    """Draw the picture below a panel's veil."""
+    assert panel.picture is not None
+    (rows, columns), (height, width) = np.shape(panel.values), panel.picture.shape[:2]
+    dx, dy = columns / width, rows / height
+    return go.Image(z=panel.picture, x0=(dx - 1) / 2, dx=dx, y0=(dy - 1) / 2, dy=dy, hoverinfo="skip")
 
 
 def colours(panel: Panel, theme: Theme) -> dict[str, Any]:
