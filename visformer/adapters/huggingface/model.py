@@ -90,6 +90,7 @@ class HubModel(TracedModel):
         self._plain = self.text.encode_plain
         self._engine = Engine(module)
         self._known = self._engine.known
+        self._finds_span = self._engine.finds_span
         self._config = module.config
         with on_text_alone(module):
             self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
@@ -181,6 +182,8 @@ class HubModel(TracedModel):
             self._require_room(len(ids))
             return Encoded(request, [], ids)
         forced = None if target is None else self._target(target, language)
+        if forced is None and self._engine.kind == "encoder-decoder" and not self._engine.predicts:
+            forced = src_ids  # it reads its source again, as BART's classifiers do
         begin = self._begin(src_ids, language) if self._engine.kind == "encoder-decoder" else []
         return Encoded(request, src_ids, begin, forced, segments)
 
@@ -273,8 +276,6 @@ class HubModel(TracedModel):
         if self._engine.kind == "encoder":
             return
         outputs = [each.forced for each in batch]
-        if not self._engine.predicts:  # it reads its source again, as BART's classifiers do
-            outputs = [each.src if each.forced is None else each.forced for each in batch]
         if None in outputs:
             own = self._greedy(batch, memory)
             outputs = [
@@ -303,6 +304,9 @@ class HubModel(TracedModel):
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         memory = None
+        if self._engine.kind == "encoder":
+            with self._watching(visit, "encoder"):
+                return self._engine.encode([each.src for each in batch], [each.segments for each in batch]).value
         if self._engine.kind == "encoder-decoder":
             with self._watching(visit, "encoder"):
                 memory = self._engine.encode([each.src for each in batch], [each.segments for each in batch])
