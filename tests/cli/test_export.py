@@ -330,7 +330,7 @@ def test_a_picture_of_the_papers_positional_encoding_notes_that_the_model_has_an
         (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),
-        (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .png, .svg, .html, .csv"),
+        (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .png, .svg, .pdf, .html, .csv"),
         (["export", "I", "-o", "x.svg", "--head", "0"], 2, "0 is not in the range x>=1"),
         (
             ["export", "I", "-o", "no/such/folder/x.svg"],
