@@ -1,4 +1,4 @@
-"""Run the benchmarks and print ratios: ``python -m benchmarks [model|browser|peers|all] [--quick] [--json FILE]``."""
+"""Run the benchmarks and print ratios: ``python -m benchmarks [model|long|browser|peers|all] [--json FILE]``."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def _peers(*, quick: bool) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What visformer costs, as ratios.")
-    parser.add_argument("what", nargs="?", choices=("model", "browser", "peers", "all"), default="all")
+    parser.add_argument("what", nargs="?", choices=("model", "long", "browser", "peers", "all"), default="all")
     parser.add_argument("--quick", action="store_true", help="few repetitions, to see that everything runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the rows there too")
     parser.add_argument("--threads", type=int, help="number of torch threads; by default torch decides")
@@ -69,7 +69,7 @@ def machine_facts(threads: int | None = None) -> dict[str, str]:
 
 def _rows(what: str, effort: Effort) -> Iterator[Row]:
     if what in ("model", "all"):
-        from benchmarks import atlas, batches, effects, long_texts, models, whole_model, wrapped
+        from benchmarks import atlas, batches, effects, models, whole_model, wrapped
         from benchmarks.subjects import bundled_translator
 
         translator, which = bundled_translator()
@@ -77,10 +77,13 @@ def _rows(what: str, effort: Effort) -> Iterator[Row]:
         yield from models.rows(translator, effort)
         yield from batches.rows(effort)
         yield from wrapped.rows(effort)
-        yield from long_texts.rows(effort)
         yield from effects.rows(effort)
         yield from atlas.rows(effort)
         yield from whole_model.model_rows(effort)
+    if what in ("model", "long", "all"):
+        from benchmarks import long_texts
+
+        yield from long_texts.rows(effort)
     if what in ("browser", "all"):
         from benchmarks import browser, history, site, whole_model
 

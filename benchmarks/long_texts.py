@@ -3,11 +3,9 @@
 fp32, random weights, heads 32 wide; the feed-forward network is as narrow as a head, so that attention is what counts.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +14,7 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 import visformer
-from benchmarks.measure import QUICK, Effort, Row, compare
+from benchmarks.measure import QUICK, Effort, Row, compare, peak_of
 from benchmarks.peers.minilm import Encoder
 from visformer.trace import Trace
 from visformer.trace.overview import PatternOnDemand
@@ -51,7 +49,7 @@ def rows(effort: Effort) -> Iterator[Row]:
     module = LlamaForCausalLM(config).eval()
     model = visformer.wrap(module, tokenizer)
     for n in lengths:
-        few = effort if n <= LENGTHS[1] else replace(effort, least=2, seconds=0.0, warm_up=1)
+        few = replace(effort, least=min(effort.least, 10 if n <= LENGTHS[1] else 2), seconds=0.0, warm_up=1)
         ids = torch.randint(1000, len(tokenizer), (1, n), generator=torch.Generator().manual_seed(n))
         trace = partial(model.trace, ids[0].tolist(), record="overview", max_bytes=MAX_BYTES)
         name = f"{layers} x {HEADS} heads"
@@ -71,20 +69,6 @@ def q_and_k(trace: Trace) -> int:
     """Return the bytes of q and k that a Trace holds."""
     on_demand = [each for each in trace.tensors.values() if isinstance(each, PatternOnDemand)]
     return sum(x.nbytes for each in on_demand for x in (each.q, each.k) if x is not None)
-
-
-def peak_of(run: Callable[[], Trace]) -> tuple[Trace, int]:
-    """Return what a call returns, and by how many bytes the process grew meanwhile at most (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins at what is held now
-    before = _status("VmRSS")
-    trace = run()
-    return trace, _status("VmHWM") - before
-
-
-def _status(name: str) -> int:
-    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return 1024 * int(found[1])
 
 
 def _plain(module: Any, ids: torch.Tensor) -> Callable[[], Any]:

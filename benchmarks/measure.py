@@ -1,15 +1,20 @@
 """Measure two things alternately and tabulate their ratios. Does not import torch."""
 
 import gc
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
+from visformer.system.memory import release_freed_memory
+
+Result = TypeVar("Result")
 Pairs = list[tuple[float, float]]
 """(ours, other) of each round."""
 
@@ -186,3 +191,18 @@ def _cells(row: Row) -> tuple[str, ...]:
         *medians,
         str(len(row.pairs)),
     )
+
+
+def peak_of(run: Callable[[], Result]) -> tuple[Result, int]:
+    """Return what a call returns, and by how many bytes the process grew meanwhile at most (Linux)."""
+    release_freed_memory()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins at what is held now
+    before = _status("VmRSS")
+    made = run()
+    return made, _status("VmHWM") - before
+
+
+def _status(name: str) -> int:
+    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return 1024 * int(found[1])

@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, Lla
 from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 import visformer
-from benchmarks.measure import Effort, Row, compare, require
+from benchmarks.measure import Effort, Row, compare, peak_of, require
 from benchmarks.peers.minilm import Encoder
 from visformer.edits import EachRow
 
@@ -83,6 +83,9 @@ def _traces(effort: Effort, tokenizer: Any) -> Iterator[Row]:
                 theirs = _pass(module, ids, output_attentions=implementation == "eager")
                 ours = partial(model.trace, ids[0].tolist(), record=record, max_bytes=MAX_BYTES)
                 yield Row(f"Trace of {record} / {other}, {name}", str(n), compare(ours, theirs, effort), goal=goal)
+                if implementation == "eager":
+                    memory = [tuple(peak_of(run)[1] / 1e6 for run in (ours, theirs))]
+                    yield Row(f"  peak memory, {name}", str(n), memory, unit="MB", goal=1.0)
 
 
 def _pass(module: Any, ids: Tensor, **given: Any) -> Callable[[], Any]:

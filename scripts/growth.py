@@ -1,6 +1,6 @@
 """Draw how an overview grows with the text, from what the benchmarks measured: ``python -m scripts.growth FILE``.
 
-FILE: of ``python -m benchmarks model --json FILE``. Writes docs/images/long-texts.svg, on logarithmic axes: a line of
+FILE: of ``python -m benchmarks long --json FILE``. Writes docs/images/long-texts.svg, on logarithmic axes: a line of
 slope 2 grows as n², one of slope 1 as n.
 """
 
@@ -71,7 +71,7 @@ def main(file: str) -> None:
     for name, title, unit, factor, slope in CHARTS:
         block = chart(points(rows, name, factor), title, unit, slope)
         markup, x, height = markup + block.at(x, 0), x + block.width + BETWEEN, max(height, block.height)
-    about = f"{len(rows)} rows of python -m benchmarks model"
+    about = f"{len(rows)} rows of python -m benchmarks long"
     title = "What an overview of 1,024 heads takes as the text grows"
     OUT.write_text(document(MarkBlock(x, height, markup), title, background="#ffffff", about=about), encoding="utf-8")
 

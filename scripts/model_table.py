@@ -1,7 +1,7 @@
-"""Generate the tables in docs/models.md and docs/models.zh-CN.md, of adapters/huggingface/families.py and a run.
+"""Generate the tables in docs/models.md and docs/models.zh-CN.md: what the model of each family gives, or why none.
 
 python -m scripts.model_table writes them; a test checks that both files are up to date. With --run it first makes a
-tiny model of every class outside the table of families, minutes, and notes in scripts/any_model.json what it gives.
+tiny model of every class, minutes, and notes in scripts/any_model.json what it gives.
 """
 
 import json
@@ -11,20 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from visformer.adapters.huggingface.families import FAMILIES, REFUSED, Family
+from visformer.adapters.huggingface.families import REFUSED
 from visformer.i18n import translations
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RUN = Path(__file__).resolve().parent / "any_model.json"
-MARKS = re.compile(r"(<!-- (families|refused|classes) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARKS = re.compile(r"(<!-- (refused|classes) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 WORDS = {
     "models.md": {
-        "head": ("Family (`model_type`)", "Kind", "Order of tokens", "Block"),
         "refused": ("Family (`model_type`)", "Why it cannot be shown"),
         "classes": (
             "Family (`model_type`)",
             "Kind",
+            "Order of tokens",
+            "Block",
             "Attention, edits",
             "Stream",
             "Sublayers",
@@ -52,11 +53,12 @@ WORDS = {
         "output": "norm after each sublayer, before the sum",
     },
     "models.zh-CN.md": {
-        "head": ("模型族（`model_type`）", "类型", "词序信息", "块的结构"),
         "refused": ("模型族（`model_type`）", "不能显示的原因"),
         "classes": (
             "模型族（`model_type`）",
             "类型",
+            "词序信息",
+            "块的结构",
             "注意力、干预",
             "残差流",
             "子层",
@@ -87,7 +89,7 @@ WORDS = {
 
 
 def table(page: str, name: str) -> str:
-    """Return a table, "families" or "refused", in Markdown; families with equal entries share a row."""
+    """Return a table, "classes" or "refused", in Markdown; families with equal entries share a row."""
     words = WORDS[page]
     gettext = translations(words["language"]).gettext
     head, entries = words["refused"], {name: (gettext(reason),) for name, reason in REFUSED.items()}
@@ -95,8 +97,6 @@ def table(page: str, name: str) -> str:
         run = json.loads(RUN.read_text(encoding="utf-8"))
         head, entries = words["classes"], {each: _given(row, words, gettext) for each, row in run.items()}
         entries = dict(sorted(entries.items(), key=lambda entry: (entry[1].count("✓") * -1, entry[1], entry[0])))
-    elif name == "families":
-        head, entries = words["head"], {name: _row(family, words) for name, family in FAMILIES.items()}
     rows: dict[tuple[str, ...], list[str]] = {}
     for model_type, row in entries.items():
         rows.setdefault(row, []).append(f"`{model_type}`")
@@ -105,33 +105,27 @@ def table(page: str, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(family: Family, words: dict[str, str]) -> tuple[str, ...]:
-    (layout,) = {stack.norms if isinstance(stack.norms, str) else stack.layout for stack in family.stacks.values()}
-    layouts = [layout] if isinstance(layout, str) else layout[1:]
-    return words[family.kind], words[family.position], " / ".join(words[each] for each in layouts)
-
-
 def _given(row: dict[str, Any], words: dict[str, Any], gettext: Callable[[str], str]) -> tuple[str, ...]:
-    none = ("–",) * 6
+    none = ("–",) * 8
     if "unbuilt" in row:
         return ("–", *none, words["unbuilt"])
     why = re.sub(r"[{（(]+reason[}）)]+", "", gettext(row["why"])).replace(" .", ".") if row["why"] else ""
     why = re.sub(r"\{(\w+)\}", r"`\1`", why)
     if not row["gives"]:
         return (words["refused_class"], *none, why)
+    order, blocks = (" / ".join(words.get(each, "–") for each in each) for each in ([row["position"]], row["blocks"]))
     gives = ("✓" if each in row["gives"] else "–" for each in ("inside", "stream", "sublayers", "qkv", "o", "logits"))
-    return (words[row["kind"]], *gives, why)
+    return (words[row["kind"]], order, blocks, *gives, why)
 
 
 def run() -> None:
-    """Note what every class outside the table gives."""
+    """Note what every class gives."""
     from tests.adapters.huggingface.any_model import classes, given
 
     rows = {}
     for model_type, name in classes():
-        if model_type not in FAMILIES:
-            rows[model_type] = given(model_type, name)
-            print(model_type, rows[model_type])
+        rows[model_type] = given(model_type, name)
+        print(model_type, rows[model_type])
     RUN.write_text(json.dumps(rows, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from scripts import classes_table, export_tables, facts_table, model_card, model_table, settings_tables, tensors_table
 from scripts.docs import DOCS
-from visformer.adapters.huggingface.families import FAMILIES, REFUSED
+from tests.adapters.huggingface.listed import FAMILIES
+from visformer.adapters.huggingface.families import REFUSED
 from visformer.app.lessons.facts import FACTS
 from visformer.export.formats import FORMATS
 from visformer.pictures.course import TOPICS

@@ -11,8 +11,8 @@ from transformers import PreTrainedTokenizerFast
 
 import visformer as vf
 from tests.adapters.huggingface.hub import SIZE, tiny_model, tiny_module, tokenizer
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.support import tiny_gpt, tiny_tokenizer, tiny_translator
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.errors import TextError
 
 TEXT = "I went to school"

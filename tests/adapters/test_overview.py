@@ -5,7 +5,7 @@ import pytest
 
 import visformer as vf
 from tests.adapters.huggingface.hub import TEXT, one_of_each, tiny_model
-from visformer.adapters.huggingface.families import FAMILIES
+from tests.adapters.huggingface.listed import FAMILIES
 from visformer.analysis import head_scores
 from visformer.edits import Block, Open, SetPattern, Shuffle, Silence, Uniform, Zero
 from visformer.errors import BudgetError, EditError, MissingTensor, TraceError

@@ -107,7 +107,7 @@ def test_what_cannot_be_hidden_is_refused():
         masking(model_of("bert"), TEXT)
     patterns_only = vf.wrap(tiny_module("openai-gpt"), tokenizer())
     for method in (masking, gradient_x_input, attention_gradient):
-        with pytest.raises(VisformerError, match="only patterns can be read, not how they lead to what it predicts"):
+        with pytest.raises(VisformerError, match="only patterns and logits can be read, not what lies between"):
             method(patterns_only, TEXT)
     with pytest.raises(ShapeError, match=r"values has the shape \(2, 2\); rows and source tokens are"):
         deletion(tiny_translator(), SOURCE, values=np.zeros((2, 2)))

@@ -73,7 +73,7 @@ def test_parts_are_those_of_the_definition_and_sum_to_the_output(kind):
     ("family", "changes", "reason"),
     [
         *((name, {}, ELSEWHERE) for name in ("gemma2", "glm4", "olmo2", "gptj", "cohere")),
-        ("granite", {"residual_multiplier": 0.5}, r"The parts of decoder\.0\.self_attn do not sum to its output"),
+        ("granite", {"residual_multiplier": 0.5}, ELSEWHERE),
     ],
 )
 def test_families_with_norms_elsewhere_or_an_unknown_factor_of_the_residual_sum_are_refused(family, changes, reason):
@@ -124,6 +124,6 @@ def test_what_does_not_exist_is_refused():
 
 
 def test_a_family_without_readable_weights_is_refused():
-    model = vf.wrap(tiny_module("deepseek_v2"), tokenizer())
+    model = vf.wrap(tiny_module("qwen3_next"), tokenizer())
     with pytest.raises(MissingTensor, match="family whose weights cannot be read"):
-        norm_weighted(model.trace(texts_of("gpt2")[0], record=needed(model, "norm")), "decoder.0.self_attn")
+        norm_weighted(model.trace(texts_of("gpt2")[0], record=needed(model, "norm")), "decoder.1.self_attn")

@@ -121,6 +121,7 @@ class TracedModel(ABC):
     _names: tuple[str, ...]  # names of tensors, in the order of computation
     _weights: Mapping[str, Weight]
     _fixed: frozenset[str] = frozenset()  # names of tensors that can be read but not changed
+    _why_no_edits: str | None = None  # why nothing but patterns and logits has a name
     _generator: Generator
     _passes: Passes
     _plain: Callable[[str], list[int]]  # encodes a text without specials
@@ -843,7 +844,7 @@ class TracedModel(ABC):
         return source, target
 
     def _edits(self, given: Edit | Sequence[Edit]) -> tuple[CheckedEdit, ...]:
-        return checked_edits(given, self._names, fixed=self._fixed)
+        return checked_edits(given, self._names, fixed=self._fixed, reason=self._why_no_edits)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from visformer.adapters.by_rows import CELLS, Shared, attend_by_rows
 from visformer.edits import EachRow
 from visformer.edits.base import CheckedEdit, _Edit, chosen
-from visformer.errors import N_, BudgetError, EditError, TraceError, VisformerError
+from visformer.errors import N_, BudgetError, EditError, Message, TraceError, VisformerError
 from visformer.model.taps import AttentionInputs
 from visformer.system import cancellation, settings
 from visformer.system.progress import report
@@ -31,7 +31,9 @@ OVERVIEW = "overview"
 """What ``record`` asks for to have patterns of which heads are computed on demand."""
 
 
-def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = frozenset()) -> tuple[CheckedEdit, ...]:
+def checked_edits(
+    edits: Any, names: Sequence[str], *, fixed: frozenset[str] = frozenset(), reason: str | None = None
+) -> tuple[CheckedEdit, ...]:
     """Check edits before a call of the model; :func:`require_changes` checks plain functions after it.
 
     Args:
@@ -39,6 +41,7 @@ def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = f
             as many.
         names: names of the model's tensors.
         fixed: those that can be read but not changed.
+        reason: why the model lacks names that others have.
 
     Returns:
         The edits to pass on.
@@ -50,7 +53,7 @@ def checked_edits(edits: Any, names: Sequence[str], *, fixed: frozenset[str] = f
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise EditError(_NO_EDIT, edit=given)
     each = (part for edit in given for part in (_named(edit) if isinstance(edit, Mapping) else (edit,)))
-    return tuple(_checked(edit, names, fixed) for edit in each)
+    return tuple(_checked(edit, names, fixed, reason) for edit in each)
 
 
 def _named(functions: Mapping[Any, Any]) -> Iterator[Any]:
@@ -91,12 +94,14 @@ _NO_EDIT = N_(
 )
 
 
-def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str]) -> CheckedEdit:
+def _checked(edit: Any, names: Sequence[str], fixed: frozenset[str], reason: str | None) -> CheckedEdit:
     if not isinstance(edit, _Edit | _Function):
         if not callable(edit):
             raise EditError(_NO_EDIT, edit=edit)
         return _Function(edit)
     reached = _reached(edit, tuple(names))
+    if not reached and reason is not None:
+        raise EditError(N_("{edit} cannot be applied: {reason}."), edit=edit, reason=Message(reason))
     if not reached:
         raise EditError(N_("{edit} matches nothing in this model: check the layer and the name."), edit=edit)
     for name in fixed.intersection(reached):

@@ -123,9 +123,9 @@ def require_prediction(model: "TracedModel", method: str) -> None:
             name=model.info.name,
             method=method,
         )
-    if not model.available(("logits",)) or not model.available(("*.scores",)):
+    if not model.available(("*.heads",)):
         raise VisformerError(
-            N_("Of {name}, only patterns can be read, not how they lead to what it predicts, which {method} explains."),
+            N_("Of {name}, only patterns and logits can be read, not what lies between, which {method} needs."),
             name=model.info.name,
             method=method,
         )

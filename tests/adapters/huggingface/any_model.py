@@ -1,6 +1,5 @@
 """Every class of transformers that reads text, made tiny from its config, of which each known size is set."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -66,13 +65,9 @@ def types(kinds: tuple[str, ...] = TOKENS) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def classes(kinds: tuple[str, ...] = TOKENS) -> Iterator[tuple[str, str]]:
-    """Yield one class of each model type."""
-    chosen: dict[str, str] = {}
-    for model_type, name in types(kinds):
-        if model_type not in chosen or name.endswith("ForMaskedLM"):
-            chosen[model_type] = name
-    yield from chosen.items()
+def classes(kinds: tuple[str, ...] = TOKENS) -> list[tuple[str, str]]:
+    """Return one class of each model type, that of the last kind: of a model with both stacks not its decoder alone."""
+    return list(dict(types(kinds)).items())
 
 
 def _known(usual: Any) -> dict[str, Any]:
@@ -171,4 +166,13 @@ def given(model_type: str, name: str) -> dict[str, Any]:
         "logits": "logits" in model._names,
     }
     why = str(model._why_patterns) if model._patterns_only else ""
-    return {"class": name, "kind": model.info.kind, "gives": [each for each in GIVES if gives[each]], "why": why}
+    stacks = (model.info.blocks.encoder, model.info.blocks.decoder)
+    blocks = dict.fromkeys("parallel" if stack.parallel else stack.norm for stack in stacks if stack)
+    return {
+        "class": name,
+        "kind": model.info.kind,
+        "position": model.info.position,
+        "blocks": [*blocks],
+        "gives": [each for each in GIVES if gives[each]],
+        "why": why,
+    }

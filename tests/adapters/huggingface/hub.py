@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 import visformer as vf
+from tests.adapters.huggingface.listed import FAMILIES
 from visformer.adapters.base import TracedModel
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.model import HubModel
 from visformer.adapters.huggingface.run import class_of
 from visformer.trace import Trace

@@ -6,10 +6,10 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, TEXT, one_of_each, tiny_model, tiny_module, tokenizer
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, TOKENS, with_head
 from tests.adapters.test_batching import same
 from visformer.adapters import recording
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, Silence
 from visformer.errors import EditError, TextError, VisformerError
 
@@ -111,9 +111,7 @@ def test_pairs_of_texts_keep_their_segments():
 
 
 @pytest.mark.parametrize("family", ["megatron-bert", *one_of_each(["xglm", *HYBRIDS])])
-def test_texts_of_a_family_outside_the_table_are_each_as_alone_and_one_by_one_if_it_has_patterns_only(
-    family, monkeypatch
-):
+def test_texts_of_any_family_are_each_as_alone_and_one_by_one_if_it_has_patterns_only(family, monkeypatch):
     model = tiny_model(family)
     passes = passes_of(model, monkeypatch)
     for text, trace in zip(TEXTS, model.trace_many(TEXTS, batch=4), strict=True):

@@ -9,9 +9,9 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import HYBRIDS, TEXT, target_of, tiny_model, tokenizer
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, SEQUENCE, with_head
 from tests.adapters.huggingface.test_weights import LATENT, distinct
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.adapters.huggingface.run import Engine
 from visformer.model.positions import DESCRIBED
 from visformer.trace import Trace
@@ -169,7 +169,7 @@ def test_a_hybrid_model_names_the_layers_that_have_attention(family):
 
 
 @pytest.mark.parametrize("family", ["openai-gpt", "megatron-bert", "fsmt"])
-def test_of_a_family_outside_the_table_only_what_is_seen_is_told(family):
+def test_of_a_family_with_attention_of_its_own_only_what_is_seen_is_told(family):
     told = tiny_model(family).info.blocks
     assert (told.encoder is None, told.decoder is None) == (family == "openai-gpt", family == "megatron-bert")
     for blocks in filter(None, (told.encoder, told.decoder)):

@@ -25,8 +25,8 @@ from tests.adapters.huggingface.hub import (
     tiny_trace,
     tokenizer,
 )
+from tests.adapters.huggingface.listed import FAMILIES
 from tests.adapters.huggingface.test_heads import MASKED, with_head
-from visformer.adapters.huggingface.families import FAMILIES
 from visformer.edits import Block, Open, SetPattern, Silence
 from visformer.errors import BudgetError, EditError, MissingTensor, TextError, TraceError, VisformerError
 from visformer.pictures.head import Place, steps
@@ -200,7 +200,7 @@ def test_beam_search_gives_the_same_beams_with_and_without_a_cache(family):
 
 
 @pytest.mark.parametrize("family", ["openai-gpt", "switch_transformers", "qwen2_vl", "fsmt"])
-def test_a_family_outside_the_table_is_traced_and_generates_as_transformers_does(family):
+def test_an_unusual_family_is_traced_and_generates_as_transformers_does(family):
     """OpenAI's GPT keeps no cache, Switch reads routers, Qwen2-VL takes images, FSMT forgets its mask with a cache."""
     model, twin = tiny_model(family), tiny_module(family)
     decoder = model.info.kind == "decoder"
@@ -225,7 +225,7 @@ def test_a_family_outside_the_table_is_traced_and_generates_as_transformers_does
 
 
 @pytest.mark.parametrize("family", ["megatron-bert", "xglm"])
-def test_a_family_outside_the_table_has_patterns_and_errors_say_why_no_more(family):
+def test_a_family_with_attention_code_of_its_own_has_patterns_and_errors_say_why_no_more(family):
     model = tiny_model(family)
     trace = model.trace(TEXT)
     part = model.info.kind
@@ -235,7 +235,7 @@ def test_a_family_outside_the_table_has_patterns_and_errors_say_why_no_more(fami
         close(trace[f"{part}.{layer}.self_attn.pattern"], pattern[0])
     with pytest.raises(MissingTensor, match="this family has its own attention code, which exposes patterns"):
         trace[f"{part}.0.self_attn.q"]
-    with pytest.raises(EditError, match=r"matches nothing"):
+    with pytest.raises(EditError, match=r"cannot be applied: this family has its own attention code"):
         model.trace(TEXT, edits=[Silence(f"{part}.0.self_attn", head=0)])
     with pytest.raises(EditError, match="does not let it be changed"):
         model.trace(TEXT, edits=[SetPattern(f"{part}.0.self_attn", head=0, pattern=uniform(pattern.shape[-1]))])
@@ -463,11 +463,11 @@ def test_edits_that_a_model_does_not_support_are_refused():
     with pytest.raises(EditError, match="not in 0 to 3"):
         tiny_model("gpt2").trace(TEXT, edits=[Silence("decoder.0.self_attn", head=4)])
     xglm = tiny_model("xglm")
-    with pytest.raises(EditError, match="matches nothing"):
+    with pytest.raises(EditError, match="has its own attention code"):
         xglm.trace(TEXT, edits=[Block("decoder.0.self_attn", query=1, key=0)])
     with pytest.raises(EditError, match="does not use further on"):
         xglm.trace(TEXT, edits=[lambda name, x: x * 0 if name.endswith("pattern") else x])
-    with pytest.raises(EditError, match="matches nothing"):
+    with pytest.raises(EditError, match="has its own attention code"):
         xglm.generate(TEXT, edits=[Silence("decoder.0.self_attn", head=0)])
 
 

@@ -6,7 +6,7 @@ import torch
 
 import visformer as vf
 from tests.adapters.huggingface.hub import TEXT, one_of_each, target_of, tiny_model, tiny_module, tiny_trace, tokenizer
-from visformer.adapters.huggingface.families import FAMILIES, layout_of
+from tests.adapters.huggingface.listed import FAMILIES, layout_of
 from visformer.errors import BudgetError, MissingTensor
 from visformer.panel import traced
 from visformer.system import limits
@@ -20,7 +20,8 @@ def inputs_of(family, config, trace, path):
     layer, kind = path.rsplit(".", 1)
     stack = FAMILIES[family].stacks[path.split(".")[0]]
     before = {"self_attn": ("resid_pre", "norm_self"), "cross_attn": ("resid_self", "norm_cross")}[kind]
-    post = layout_of(stack, config) == "post" or family == "olmo2"  # which normalises the output instead
+    # OLMo 2 normalises the output instead, ModernBERT the embeddings before its first block.
+    post = layout_of(stack, config) == "post" or family == "olmo2" or (family, layer) == ("modernbert", "encoder.0")
     x = trace[f"{layer}.{before[0 if post else 1]}"].value
     return x, x if kind == "self_attn" else trace["encoder.out"].value
 
@@ -168,7 +169,7 @@ PRE_NORM = {"self": "resid_pre", "cross": "resid_self", "ffn": "resid_self"}
 @pytest.mark.parametrize(
     ("family", "glob", "reason"),
     [
-        ("deepseek_v3", "*.w_q", "no matrix each for queries, keys and values"),
+        ("deepseek_v3", "*.w_q", "no module of this model was seen to make it as x W"),
         ("llama", "*.b_q", "the biases b_q to b_o it was trained with"),
         ("gpt2", "decoder.9.self_attn.w_q", "the biases b_q to b_o it was trained with"),
         ("megatron-bert", "*.w_v", "this family has its own attention code"),

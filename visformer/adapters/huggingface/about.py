@@ -5,24 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from torch import nn
-
 from visformer.adapters.base import ModelInfo
 from visformer.adapters.huggingface.families import (
-    FAMILIES,
     NO_ATTENTION,
     NO_HEAD,
-    NO_PLACE,
     NO_SOURCE,
     NOT_SEEN,
     PARALLEL,
-    StackPlaces,
-    layout_of,
-    norms_of,
+    POSITIONS,
 )
 from visformer.adapters.huggingface.run import SPAN, Engine
 from visformer.adapters.huggingface.taps import part_of
-from visformer.adapters.huggingface.weights import final_norm_of
 from visformer.adapters.huggingface.wiring import Found
 from visformer.model.positions import described
 from visformer.trace.blocks import Blocks, StackBlocks, Sublayer
@@ -37,7 +30,7 @@ def max_tokens(config: Any, of_tokenizer: int | None) -> int | None:
     return min((max(1, int(limit)) for limit in (of_tokenizer, positions) if limit), default=None)
 
 
-def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]], found: Found) -> dict[str, Any]:
     """Fields of :class:`ModelInfo`, derived from the shapes of all tensors of a short pass."""
     heads = [shape[0] for path, shape in shapes.items() if path.endswith(".pattern")]
     groups = [shape[0] for path, shape in shapes.items() if path.endswith(".self_attn.k")]
@@ -46,17 +39,15 @@ def sizes_of(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, An
         "n_heads": heads[0],
         "d_model": int(size),
         "n_kv_heads": groups[0] if groups else None,
-        "position": _position(config),
+        "position": _position(config, found),
     }
 
 
 def architecture(
     config: Any,
-    base: nn.Module,
     *,
     shapes: Mapping[str, tuple[int, ...]],
     depths: Mapping[str, int],
-    stacks: Mapping[str, StackPlaces],
     found: Found,
     logits: bool,
 ) -> Blocks:
@@ -64,24 +55,19 @@ def architecture(
 
     Args:
         config: the model's config.
-        base: the module that the table's paths are relative to.
         shapes: the shapes of all tensors of a short pass.
         depths: "encoder" and "decoder" to the number of layers, 0 without such a stack.
-        stacks: the stacks of the table, if it lists the family.
-        found: what was found without the table.
+        found: where its values are.
         logits: whether the model returns logits.
     """
-    blocks = {part: _as_seen(part, depth, shapes=shapes) for part, depth in depths.items() if depth}
-    for part, stack in stacks.items():
-        blocks[part] = replace(
-            blocks[part],
-            norm=norms_of(stack, config),
-            parallel=layout_of(stack, config) == "parallel",
-            final_norm=final_norm_of(base, stack) is not None,
-        )
+    blocks = {
+        part: replace(_as_seen(part, depth, shapes=shapes), final_norm=part in found.ends)
+        for part, depth in depths.items()
+        if depth
+    }
     for part, (norm, parallel) in found.norms.items():
-        blocks[part] = replace(blocks[part], norm=norm, parallel=parallel, final_norm=part in found.ends)
-    return Blocks(blocks.get("encoder"), blocks.get("decoder"), position=_position(config), logits=logits)
+        blocks[part] = replace(blocks[part], norm=norm, parallel=parallel)
+    return Blocks(blocks.get("encoder"), blocks.get("decoder"), position=_position(config, found), logits=logits)
 
 
 def _as_seen(part: str, n_layers: int, *, shapes: Mapping[str, tuple[int, ...]]) -> StackBlocks:
@@ -109,7 +95,7 @@ def about(
     names: tuple[str, ...],
     *,
     why_patterns: str | None,
-    stacks: Mapping[str, StackPlaces],
+    found: Found,
     engine: Engine,
 ) -> dict[str, Any]:
     """A Trace's metadata on its model: kv heads, windows, positions, labels, and why a tensor is missing."""
@@ -120,7 +106,7 @@ def about(
     if windows := _windows(config, info.n_encoder_layers or info.n_decoder_layers):
         meta["windows"] = windows
     absent = [*dict.fromkeys((*_absent(info, names), *["logits"] * ("logits" not in names)))]
-    missing = [[name, _why(name, config, why_patterns=why_patterns, stacks=stacks, engine=engine)] for name in absent]
+    missing = [[name, _why(name, config, why_patterns=why_patterns, found=found, engine=engine)] for name in absent]
     return {**meta, "missing": missing + [[name, NO_ATTENTION] for name in _without_attention(info, names)]}
 
 
@@ -134,11 +120,13 @@ def _windows(config: Any, depth: int) -> list[int | None]:
     return [window if kind == "sliding_attention" else None for kind in kinds or ["sliding_attention"] * depth]
 
 
-def _position(config: Any) -> str:
+def _position(config: Any, found: Found) -> str:
     """The positional encoding, a key of :data:`visformer.model.positions.DESCRIBED`."""
-    if config.model_type not in FAMILIES:
-        return "unknown"
-    return "alibi" if getattr(config, "alibi", False) else FAMILIES[config.model_type].position
+    return (
+        "alibi"
+        if getattr(config, "alibi", False)
+        else POSITIONS.get(config.model_type, "rotary" if found.rotates else "unknown")
+    )
 
 
 def _absent(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
@@ -160,16 +148,15 @@ def _without_attention(info: ModelInfo, names: tuple[str, ...]) -> list[str]:
     return [f"{path}*" for path in paths if f"{path}pattern" not in names]
 
 
-def _why(name: str, config: Any, *, why_patterns: str | None, stacks: Mapping[str, StackPlaces], engine: Engine) -> str:
+def _why(name: str, config: Any, *, why_patterns: str | None, found: Found, engine: Engine) -> str:
     if name.endswith("cross*"):
         return NO_SOURCE
     if name == "logits" and engine.logits_axes is None:
         return NO_HEAD
-    if why_patterns and (not stacks or name.endswith((".q", ".k", ".v", ".scores", ".mask", ".heads"))):
+    if why_patterns:
         return why_patterns
-    if not stacks:
-        return NOT_SEEN
-    if name.endswith(".position"):
-        return described(_position(config))
-    layouts = {layout_of(stack, config) for stack in stacks.values()}
-    return PARALLEL if layouts == {"parallel"} and name.endswith(("_self", "_sum")) else NO_PLACE
+    position = _position(config, found)
+    if name.endswith(".position") and position != "unknown":
+        return described(position)
+    is_parallel = {parallel for _, parallel in found.norms.values()} == {True}
+    return PARALLEL if is_parallel and name.endswith(("_self", "_sum")) else NOT_SEEN

@@ -8,7 +8,7 @@ what a later module reads; heads times W_O is what a module returns. What is not
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import torch
@@ -42,6 +42,7 @@ class _Value:
     at: int  # its place in the order of computation
     tensor: Tensor
     print: float = 0.0  # a linear function of it: sums are found by theirs before they are compared
+    blur: float = 0.0  # by how much the print of a sum may be off, for each summand
 
 
 @dataclass(eq=False)
@@ -179,9 +180,10 @@ class _Stack:
         if self._is_stream([block.run for block in blocks]):
             for block in blocks:
                 block.find_ends()
-            kinds = {block.find_stream() for block in blocks if block.calls}
-            norm = kinds.pop()
-            if not kinds and norm is not None:
+            kinds = [block.find_stream() for block in blocks if block.calls]
+            # The first may lack a norm, where the embeddings have one (ModernBERT).
+            norm, *others = dict.fromkeys(kinds[1:] or kinds)
+            if not others and norm is not None:
                 self._found.norms[self._part] = norm
             self._find_ends([block.run for block in blocks])
         for block in blocks:
@@ -246,11 +248,17 @@ class _Stack:
     def weigh(self, name: str, module: nn.Module, axes: tuple[Axis, ...], columns: Tensor | None = None) -> None:
         """Name W and b of a module."""
         path = self._seen.paths[module]
-        parent, dot, letter = name.rpartition("_")
         self._found.weights[name] = path, Map(module, "weight", axes, columns)
         if getattr(module, "bias", None) is not None:
-            bias = f"{parent[:-1]}b{dot}{letter}" if dot and letter in "qkvo" else f"{name.removesuffix('.w')}.b"
-            self._found.weights[bias] = path, Map(module, "bias", axes[1:], columns)
+            self._found.weights[_bias_of(name)] = path, Map(module, "bias", axes[1:], columns)
+
+    def weigh_bias(self, name: str, module: nn.Module, bias: str) -> None:
+        """Name a parameter that is added to what a matrix made."""
+        self._found.weights[_bias_of(name)] = self._seen.paths[module], StoredWeight(module, bias, (_HEADS,))
+
+    def see_rotation(self, before: Tensor | None, after: Tensor) -> None:
+        """Note whether queries or keys were rotated by their position, not only multiplied by a number."""
+        self._found.rotates |= before is not None and not _is_along(after, before)
 
     def path(self, module: nn.Module) -> str:
         """Return the path of a module in the model."""
@@ -288,16 +296,26 @@ class _Stack:
         made = [value for value in made if value.tensor.shape[-2:] == embed.tensor.shape[-2:]]
         others = [value for value in made if value.at != embed.at and isinstance(value.module, nn.Embedding)]
         others += [value for value in made if value not in others and value is not embed]
-        width = float(embed.tensor.shape[-1])
-        for scale in (1.0, width**0.5):
-            for added in ((), *((one,) for one in others), *((a, b) for a in others for b in others if a.at < b.at)):
-                total = sum((value.tensor for value in added), embed.tensor * scale)
-                if any(_same(total, each) for each in totals):
-                    self.name(embed, f"{self._side}.embed", mode=None if scale == 1.0 else f"x{scale}")
-                    for value in added:  # the probe has one segment: what it adds is the same for each token
-                        is_segment = len(added) > 1 and bool((value.tensor == value.tensor[..., :1, :]).all())
-                        self.name(value, f"{self._side}.{'segment' if is_segment else 'position'}")
-                    return
+        more = [(), *((one,) for one in others), *((a, b) for a in others for b in others if a.at < b.at)]
+        bases = [*self._bases(embed, before)]
+        for total, (base, mode), added in product(totals, bases, more):
+            if _same(sum((value.tensor for value in added), base), total):
+                self.name(embed, f"{self._side}.embed", mode=mode)
+                for value in added:  # the probe has one segment: what it adds is the same for each token
+                    is_segment = len(added) > 1 and bool((value.tensor == value.tensor[..., :1, :]).all())
+                    self.name(value, f"{self._side}.{'segment' if is_segment else 'position'}")
+                return
+
+    def _bases(self, embed: _Value, before: Sequence[_Value]) -> Iterator[tuple[Tensor, str | None]]:
+        """What the embeddings are when the position is added, scaled or normalised, and the mode that shows them."""
+        for scale in (1.0, float(embed.tensor.shape[-1]) ** 0.5):
+            mode, scaled = None if scale == 1.0 else f"x{scale}", embed.tensor * scale
+            yield scaled, mode
+            for value in before:
+                if value.mode == "in" and _is_norm(value.module) and _equal(value.tensor, scaled):
+                    normed = _of(self._seen.outside, value.module, "", turn=value.turn)
+                    if normed is not None:
+                        yield normed.tensor, mode
 
     def _find_output(self, end: Tensor) -> None:
         """Find the matrix that makes the logits."""
@@ -332,13 +350,30 @@ class _Block:
             wanted = {"q": call.query, "k": call.key, "v": call.value}
             for letter in wanted:
                 for value in made:
-                    columns = columns_in(value.tensor, letter, self._before_norms(wanted, letter, call, value))
-                    if columns is not None:
-                        own = None if len(columns) == value.tensor.shape[-1] else columns
-                        self._stack.weigh(f"{path}.w_{letter}", value.module, (D_MODEL, _HEADS), own)
+                    if self._weighs(f"{path}.w_{letter}", value, call, self._before_norms(wanted, letter, call, value)):
                         break
             if (out := self._projected(call)) is not None:
                 self._stack.weigh(f"{path}.w_o", out.module, (_HEADS, D_MODEL))
+
+    def _weighs(self, name: str, made: _Value, call: _Call, wanted: Mapping[str, Tensor]) -> bool:
+        """Name the matrix that made queries, keys or values, if it did, and a bias that the attention itself has."""
+        letter = name[-1]
+        biases = [bias for bias, weight in call.module.named_parameters(recurse=False)
+                  if weight.shape == (wanted[letter].shape[1] * wanted[letter].shape[3],)]  # fmt: skip
+        for bias in (None, *biases):
+            added = 0.0 if bias is None else call.module.get_parameter(bias)
+            columns = columns_in(made.tensor, letter, wanted, added)
+            if columns is not None:
+                if letter != "v":
+                    self._stack.see_rotation(
+                        self._by_head(made.tensor[..., columns] + added, wanted[letter]), wanted[letter]
+                    )
+                own = None if len(columns) == made.tensor.shape[-1] else columns
+                self._stack.weigh(name, made.module, (D_MODEL, _HEADS), own)
+                if bias is not None:
+                    self._stack.weigh_bias(name, call.module, bias)
+                return True
+        return False
 
     def _reads_stream(self, made: _Value, call: _Call) -> bool:
         """Whether a matrix inside an attention reads what the attention does, not a narrower vector made in it."""
@@ -350,10 +385,15 @@ class _Block:
             return False
         within = self._stack.path(call.module)
         return not any(
-            value.mode == "" and value.tensor.shape == given.tensor.shape and value.at < given.at
+            value.mode == "" and value.at < given.at and _equal(value.tensor, given.tensor)
             and value.module is not call.module and _is_in(self._stack.path(value.module), within)
-            and torch.equal(value.tensor, given.tensor) for value in self.run.values
+            and not self._passes_on(value) for value in self.run.values
         )  # fmt: skip
+
+    def _passes_on(self, made: _Value) -> bool:
+        """Whether a module returned what it read (the dropout of an adapter)."""
+        given = _of(self.run, made.module, "in", turn=made.turn)
+        return given is not None and _equal(given.tensor, made.tensor)
 
     def _before_norms(
         self, wanted: Mapping[str, Tensor], letter: str, call: _Call, made: _Value
@@ -368,6 +408,7 @@ class _Block:
                     continue
                 read, normed = (self._by_head(each.tensor, wanted[letter]) for each in (value, after))
                 if read is not None and normed is not None and is_rotated(normed[0].float(), wanted[letter][0].float()):
+                    self._stack.see_rotation(normed, wanted[letter])
                     return {**wanted, letter: read}
         return wanted
 
@@ -405,9 +446,13 @@ class _Block:
         x, y = _of(run, run.block, "in"), _of(run, run.block, "")
         assert x is not None and y is not None
         drawn = torch.randn(x.tensor.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        for value in run.values:  # OPT has one axis for batch and tokens
+            if value.tensor.shape == x.tensor.shape[1:]:
+                value.tensor = value.tensor[None]
         values = [value for value in run.values if value.tensor.shape == x.tensor.shape]
         for value in values:
             value.print = float((value.tensor.double().cpu() * drawn).sum())
+            value.blur = float(_rounding(value.tensor).sum()) * x.tensor.shape[-1] * 5  # standard deviations of drawn
         sublayers = [kind for kind in _KINDS if kind in self.calls]
         self._values, self._y = values, y
         for kind in sublayers:
@@ -431,7 +476,7 @@ class _Block:
         attention = [value for value in after if value.at > self.calls["self_attn"].at and _is_in(
             self._stack.path(value.module), self._stack.path(self.calls["self_attn"].module))]  # fmt: skip
         for out in attention:
-            both = _Value(x.module, "", 0, out.at, x.tensor + out.tensor, x.print + out.print)
+            both = _Value(x.module, "", 0, out.at, x.tensor + out.tensor, x.print + out.print, x.blur + out.blur)
             for more in after:
                 inside = _is_in(self._stack.path(more.module), self._stack.path(self.calls["self_attn"].module))
                 if not inside and self._adds(both, more, self._y):
@@ -455,12 +500,11 @@ class _Block:
         return any(self._adds(x, value, total) for total in self._values if total.at > value.at)
 
     def _adds(self, stream: _Value, more: _Value, total: _Value) -> bool:
-        scale = float(total.tensor.abs().max()) + 1e-30
-        tolerance = 8 * torch.finfo(total.tensor.dtype).eps * scale
-        if abs(stream.print + more.print - total.print) > tolerance * total.tensor.numel():
+        if abs(stream.print + more.print - total.print) > stream.blur + more.blur:
             return False
-        added = float(more.tensor.abs().max()) > 100 * tolerance
-        return added and torch.allclose(stream.tensor + more.tensor, total.tensor, rtol=0, atol=tolerance)
+        tolerance = _rounding(stream.tensor) + _rounding(more.tensor)
+        rest = total.tensor - stream.tensor
+        return bool(((rest - more.tensor).abs() <= tolerance).all()) and bool((rest.abs() > tolerance).any())
 
     def _chain(self, stream: _Value, at: int, starts: list[int]) -> list[tuple[_Value, _Value, _Value | None]] | None:
         """Follow the stream: what each sublayer adds to it, the sum, and the norm of the sum if it continues there."""
@@ -533,6 +577,12 @@ class _Block:
             self._stack.name(hidden, f"{self._name}.ffn.hidden")
 
 
+def _bias_of(name: str) -> str:
+    """The name of b, of that of W: output.b of output.w, b_q of w_q."""
+    path, _, weight = name.rpartition(".")
+    return f"{path}.b{weight[1:]}"
+
+
 def _is_norm_of(given: Tensor, made: _Value) -> bool:
     weights = gamma_beta("norm", made.module)
     if not weights:
@@ -574,6 +624,11 @@ def _equal(a: Tensor, b: Tensor) -> bool:
 def _same(a: Tensor, b: Tensor) -> bool:
     atol = 8 * torch.finfo(b.dtype).eps * float(b.abs().max())
     return a.shape == b.shape and torch.allclose(a, b, rtol=0, atol=atol)
+
+
+def _rounding(tensor: Tensor) -> Tensor:
+    """What adding to it may lose, of each vector (batch, token, 1)."""
+    return 4 * torch.finfo(tensor.dtype).eps * tensor.abs().amax(dim=-1, keepdim=True).float()
 
 
 def _is_in(path: str, within: str) -> bool:

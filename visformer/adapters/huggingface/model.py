@@ -14,9 +14,7 @@ from visformer.adapters.generating import Generator, Settings
 from visformer.adapters.huggingface.about import about, architecture, max_tokens, sizes_of
 from visformer.adapters.huggingface.families import (
     DIFFERS,
-    FAMILIES,
     NO_END,
-    NO_MATRICES,
     NO_MATRIX,
     NO_TOKENS,
     NO_WEIGHTS,
@@ -37,7 +35,7 @@ from visformer.adapters.huggingface.run import (
 )
 from visformer.adapters.huggingface.taps import part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
-from visformer.adapters.huggingface.weights import but_weights, chosen, ends_of, weights_of
+from visformer.adapters.huggingface.weights import but_weights, chosen
 from visformer.adapters.huggingface.wiring import Wiring
 from visformer.adapters.recording import Recorder, Weight, matching, may_cache
 from visformer.adapters.requests import Encoded, Text, TextRequest, ids_in
@@ -94,7 +92,7 @@ class HubModel(TracedModel):
         self._config = module.config
         with on_text_alone(module):
             self._generator = Generator(self.text, self._engine.allowed(len(tokenizer)), self._engine.end_ids)
-        self._wiring = self._wired()
+        self._wiring = Wiring(module, self._config, has_logits=self._engine.logits_axes is not None)
         self._why_patterns = PATTERNS_ONLY
         self._passes, self._fixed = self._wiring, self._wiring.fixed
         self._names = ()
@@ -109,34 +107,17 @@ class HubModel(TracedModel):
             max_tokens=max_tokens(self._config, self.text.max_tokens),
             licence=licence,
             source=source,
-            **sizes_of(self._config, self._probed),
+            **sizes_of(self._config, self._probed, self._wiring.found),
             n_encoder_layers=depths["encoder"],
             n_decoder_layers=depths["decoder"],
             blocks=architecture(
                 self._config,
-                self._engine.base,
                 shapes=self._probed,
                 depths=depths,
-                stacks=self._wiring.stacks,
                 found=self._wiring.found,
                 logits=self._engine.logits_axes is not None,
             ),
         )
-
-    def _wired(self) -> Wiring:
-        """Put taps where the table says; where it does not, or the module is built otherwise, they are found later."""
-        family = FAMILIES.get(self._config.model_type)
-        stacks = {} if family is None else family.stacks
-        kind = self._engine.kind
-        if kind == "encoder" and stacks:  # a decoder's body reads as an encoder does
-            stacks = {kind: stacks.get(kind) or stacks["decoder"]}
-        if kind == "decoder":  # an encoder that is made one has a head of more than a matrix
-            stacks = {part: stack for part, stack in stacks.items() if part == kind}
-        how: dict[str, Any] = {"has_logits": self._engine.logits_axes is not None}
-        try:
-            return Wiring(self.module, self._engine.base, stacks, self._config, **how)
-        except AttributeError:
-            return Wiring(self.module, self._engine.base, {}, self._config, **how)
 
     # The interface of TracedModel ---------------------------------------------------------------------------------
 
@@ -207,7 +188,7 @@ class HubModel(TracedModel):
             self.info,
             self._names,
             why_patterns=self._why_patterns if self._patterns_only else None,
-            stacks=self._wiring.stacks,
+            found=self._wiring.found,
             engine=self._engine,
         )
         for each, side, recorded in zip(batch, sides, recorder.rows, strict=True):
@@ -230,6 +211,10 @@ class HubModel(TracedModel):
             meta["segments"] = each.segments
         meta["target"] = None if target is None else self._words(target)
         return meta
+
+    @property
+    def _why_no_edits(self) -> str | None:  # type: ignore[override]
+        return self._why_patterns if self._patterns_only else None
 
     @property
     def _holds_scores(self) -> bool:
@@ -408,14 +393,12 @@ class HubModel(TracedModel):
     # Probing the model on a short text ----------------------------------------------------------------------------
 
     def _probe(self) -> dict[str, tuple[int, ...]]:
-        """Compare a traced pass with the model's own eager one."""
-        ours, self._wiring.ours = self._wiring.ours, False
+        """Look at the model as it computes, and compare a traced pass with its own eager one."""
         with on_text_alone(self.module):
             own = self._probe_pass(Recorder(frozenset(), ()), patterns=has_patterns(self._config))
         check_causal(own)
-        ours = ours or self._inspect()
         recorder = Recorder(None, (), copied=True, axes=self._axes)
-        if ours:
+        if self._inspect():
             self._wiring.ours = True
             self._wiring.ours = agree(own, self._probe_pass(recorder, patterns=False), recorder.rows[0])
             self._why_patterns = DIFFERS
@@ -449,9 +432,7 @@ class HubModel(TracedModel):
         return passes
 
     def _inspect(self) -> bool:
-        """Find the places of a family that the table does not list; whether there are any."""
-        if self._wiring.stacks:
-            return False
+        """Find where the values are; whether our function was called."""
         seen: list[Inspection] = []
 
         @contextmanager
@@ -483,21 +464,14 @@ class HubModel(TracedModel):
 
     def _found_weights(self) -> dict[str, Weight]:
         """Every weight by name, in the modules as they are."""
-        base, stacks = self._engine.base, self._wiring.stacks
-        if not stacks:
-            return self._wiring.found_weights() if self._wiring.ours else {}
-        ours = {} if self._patterns_only else weights_of(base, stacks, self._config, self._probed)
-        return ours | ends_of(self.module, base, stacks)
+        return self._wiring.found_weights() if self._wiring.ours else {}
 
     def _why_no_weights(self, glob: str) -> str:
         if not glob.rpartition(".")[2].startswith(("w_", "b_")):
             return NO_END
         if self._patterns_only:
             return self._why_patterns
-        if not self._wiring.stacks:
-            return NO_MATRIX
-        has_any = any(name.endswith(".w_q") for name in self._weights)
-        return NO_WEIGHTS if has_any else NO_MATRICES
+        return NO_WEIGHTS if any(name.endswith(".w_q") for name in self._weights) else NO_MATRIX
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes that the name implies, except for an encoder's logits, and kv_heads of keys and values."""

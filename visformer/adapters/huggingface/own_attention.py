@@ -6,7 +6,6 @@ what lies between them. Like any other family, each is compared with its own eag
 Before version 5, transformers passes a mask of heads as well, which is None here.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -132,16 +131,16 @@ def _gpt_neo(
     return heads.transpose(1, 2), pattern
 
 
-_METHODS: Mapping[str, tuple[str, Callable[..., Pair]]] = {
-    "bloom": ("forward", _bloom),
-    "falcon": ("forward", _falcon),
-    "mpnet": ("forward", _mpnet),
-    "deberta": ("forward", _deberta),
-    "deberta-v2": ("forward", _deberta_v2),
-    "gptj": ("_attn", _gptj),
-    "gpt_neo": ("_attn", _gpt_neo),
+_METHODS: Mapping[str, tuple[str, str, Callable[..., Pair]]] = {
+    "bloom": ("BloomAttention", "forward", _bloom),
+    "falcon": ("FalconAttention", "forward", _falcon),
+    "mpnet": ("MPNetSelfAttention", "forward", _mpnet),
+    "deberta": ("DisentangledSelfAttention", "forward", _deberta),
+    "deberta-v2": ("DisentangledSelfAttention", "forward", _deberta_v2),
+    "gptj": ("GPTJAttention", "_attn", _gptj),
+    "gpt_neo": ("GPTNeoSelfAttention", "_attn", _gpt_neo),
 }
-"""model_type to the method of its attention module, and what stands in for it."""
+"""model_type to the class of its attention modules, a method of theirs, and what stands in for it."""
 
 
 def has_patterns(config: Any) -> bool:
@@ -157,23 +156,13 @@ def calls_interface(config: Any) -> bool:
     return config.model_type not in _METHODS
 
 
-def can_be_ours(config: Any, callers: Iterable[nn.Module]) -> bool:
-    """Whether our function can compute a family's attention, which in transformers 4.57 not every family's code calls.
-
-    It calls none but those of a table that it imports.
-    """
-    sources = [{sys.modules.get(each.__module__) for each in type(module).__mro__} for module in callers]
-    return not calls_interface(config) or all(
-        any(hasattr(source, "ALL_ATTENTION_FUNCTIONS") for source in among) for among in sources
-    )
-
-
-def stand_ins(config: Any, callers: Iterable[nn.Module]) -> Iterator[tuple[nn.Module, str, Callable[..., Pair]]]:
+def stand_ins(config: Any, modules: Iterable[nn.Module]) -> Iterator[tuple[nn.Module, str, Callable[..., Pair]]]:
     """Yield each attention module, the name of a method, and what stands in for it, of families that do not."""
     if not calls_interface(config):
-        method, ours = _METHODS[config.model_type]
-        for module in callers:
-            yield module, method, partial(_in_a_session, module, method, ours)
+        kind, method, ours = _METHODS[config.model_type]
+        for module in modules:
+            if any(each.__name__ == kind for each in type(module).__mro__):
+                yield module, method, partial(_in_a_session, module, method, ours)
 
 
 def _in_a_session(module: nn.Module, method: str, ours: Callable[..., Pair], *args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
 )
 
-from visformer.adapters.huggingface.families import FAMILIES, Kind
+from visformer.adapters.huggingface.families import Kind
 from visformer.adapters.huggingface.taps import value_of
 from visformer.errors import N_, TraceError, VisformerError
 from visformer.model.masks import PAD_ID, pad
@@ -34,6 +34,8 @@ HEADS: Mapping[str, tuple[Axis, ...]] = {
     "ForSequenceClassification": (Axis("label"),),
     "ForTokenClassification": (Axis("token", "src"), Axis("label")),
     "ForQuestionAnswering": (Axis("token", "src"), Axis("label")),
+    "ForQuestionAnsweringSimple": (Axis("token", "src"), Axis("label")),
+    "WithLMHeadModel": (Axis("token", "src"), Axis("vocab")),
 }
 """Ending of the name of a class with a head that predicts no next token to the axes of its logits."""
 
@@ -42,9 +44,7 @@ SPAN = ("start", "end")
 
 
 def kind_of(config: Any) -> Kind:
-    """The kind of a model of this config: from the table of families, else from what transformers can build of it."""
-    if config.model_type in FAMILIES:
-        return FAMILIES[config.model_type].kind
+    """The kind of a model of this config, from what transformers can build of it."""
     if config.is_encoder_decoder:
         return "encoder-decoder"
     decoders = {*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES}
@@ -103,7 +103,7 @@ class Engine:
         self.finds_span = False
         for ending, axes in HEADS.items():
             if not self.predicts and any(each.__name__.endswith(ending) for each in type(module).__mro__):
-                self.finds_span = ending == "ForQuestionAnswering"
+                self.finds_span = "QuestionAnswering" in ending
                 self.logits_axes = axes
                 if self.kind == "encoder":
                     self._encoder = module

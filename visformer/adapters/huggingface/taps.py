@@ -75,6 +75,16 @@ def watching(recorder: Recorder, part: str, callers: Callers, *, may_fuse: bool)
 
 
 def attend(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **more: Any
+) -> tuple[Tensor, Tensor | None]:
+    """Call :func:`attention`, and tell :func:`noting` of it."""
+    heads, pattern = attention(module, query, key, value, *args, **more)
+    if (note := _note.get()) is not None:
+        note(module, query, key, value, heads)
+    return heads, pattern
+
+
+def attention(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -212,15 +222,7 @@ def noting(note: Note) -> Iterator[None]:
         _note.reset(token)
 
 
-def _called(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **more: Any) -> Any:
-    """Call ours, as families do that know it by its name."""
-    result = attend(module, query, key, value, *args, **more)
-    if (note := _note.get()) is not None:
-        note(module, query, key, value, result[0])
-    return result
-
-
-AttentionInterface.register(NAME, _called)
+AttentionInterface.register(NAME, attend)
 # Without a mask function of the same name, a model assumes that our function masks by itself, and passes no mask.
 AttentionMaskInterface.register(NAME, _mask_of)
 

@@ -1,7 +1,7 @@
 """The attention weights of a transformers model, named and oriented as those of our own: y = x W + b.
 
-A family stores W_Q, W_K and W_V in three modules or fused into one, as three blocks or head by head; the modules' names
-tell which. Their paths are in the table of :mod:`visformer.adapters.huggingface.families`.
+A family stores W_Q, W_K and W_V in three modules or fused into one, as three blocks or head by head: which columns
+they are is found from what the module made (:mod:`visformer.adapters.huggingface.inspection`).
 """
 
 import re
@@ -14,28 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from visformer.adapters.huggingface.families import StackPlaces
-from visformer.adapters.huggingface.wiring import blocks_of
 from visformer.adapters.recording import Weight, check_budget
 from visformer.errors import N_, Message, MissingTensor
-from visformer.trace.names import D_MODEL, VOCAB, Axis
+from visformer.trace.names import D_MODEL
 
-THREE = (
-    ("q_proj", "k_proj", "v_proj"),
-    ("query_proj", "key_proj", "value_proj"),
-    ("query", "key", "value"),
-    ("q_lin", "k_lin", "v_lin"),
-    ("q", "k", "v"),
-)
-"""Names of three separate modules inside the attention module."""
-
-BLOCKS = ("c_attn", "qkv_proj", "Wqkv")
-"""One module: all of q, then all of k, then all of v."""
-
-BY_HEAD = ("query_key_value", "in_proj")
-"""One module: q of the heads that share the first k and v, then these, then the same of the second k and v."""
-
-_HEADS = Axis("d_heads")
 _TRIED = 8
 """Rows that a map is tried on."""
 _WEIGHT = re.compile(r"\b[wb]_[qkvo*?\[\]12]+$|\.(w|b|gamma|beta)$|^output\.|\bnorm\.[^.]+$")
@@ -120,7 +102,7 @@ def is_linear(module: Any) -> bool:
     return hasattr(module, "nx") or (hasattr(module, "in_features") and hasattr(module, "out_features"))
 
 
-def columns_in(made: Tensor, letter: str, wanted: Mapping[str, Tensor]) -> Tensor | None:
+def columns_in(made: Tensor, letter: str, wanted: Mapping[str, Tensor], bias: Tensor | float = 0.0) -> Tensor | None:
     """Return the columns of what a matrix made, (1, token, out), that are all heads of ``letter``; None: none are.
 
     Args:
@@ -128,6 +110,7 @@ def columns_in(made: Tensor, letter: str, wanted: Mapping[str, Tensor]) -> Tenso
         letter: "q", "k" or "v".
         wanted: each letter to what attention was called with, (1, head, token, d). Queries and keys may have been
             rotated by their position since, but not the first one.
+        bias: added to it since, (head * d,).
     """
     tensor = wanted[letter]
     _, n_heads, n, width = tensor.shape
@@ -142,7 +125,7 @@ def columns_in(made: Tensor, letter: str, wanted: Mapping[str, Tensor]) -> Tenso
             each = every.reshape(wanted["k"].shape[1], -1, width)  # (kv_head, q... k v, d_k)
             tried.append((each[:, :-2], each[:, -2], each[:, -1])["qkv".index(letter)].reshape(-1))
     for columns in tried:
-        own = made[0][:, columns].reshape(n, n_heads, width).transpose(0, 1)  # (head, token, d)
+        own = (made[0][:, columns] + bias).reshape(n, n_heads, width).transpose(0, 1)  # (head, token, d)
         if torch.equal(own, tensor[0]) or (letter != "v" and is_rotated(own.float(), tensor[0].float())):
             return columns
     return None
@@ -161,71 +144,6 @@ def _sizes(module: Any) -> tuple[int, int]:
     if hasattr(module, "nx"):
         return int(module.nx), int(module.nf)
     return int(module.in_features), int(module.out_features)
-
-
-def weights_of(
-    base: nn.Module, stacks: Mapping[str, StackPlaces], config: object, shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Weight]:
-    """Map names such as ``decoder.0.self_attn.w_q`` to weights; empty if no module holds them separately.
-
-    The number and width of heads follow from ``shapes``, those of the tensors of a pass.
-    """
-    result: dict[str, Weight] = {}
-    for part, stack in stacks.items():
-        for layer, block in enumerate(blocks_of(base, stack, config)):
-            for kind, path, out in (
-                ("self_attn", stack.self_attn, stack.self_out),
-                ("cross_attn", stack.cross_attn, stack.cross_out),
-            ):
-                name = f"{part}.{layer}.{kind}"
-                if path is None or out is None or f"{name}.k" not in shapes:
-                    continue
-                attention = block.get_submodule(path)
-                inner = _inside(attention, name, shapes)
-                if inner:
-                    for letter, (module, columns) in {**inner, "o": (block.get_submodule(out), None)}.items():
-                        axes = (_HEADS, D_MODEL) if letter == "o" else (D_MODEL, _HEADS)
-                        result[f"{name}.w_{letter}"] = Map(module, "weight", axes, columns)
-                        if getattr(module, "bias", None) is not None:
-                            result[f"{name}.b_{letter}"] = Map(module, "bias", axes[1:], columns)
-                        elif hasattr(attention, f"{letter}_bias"):  # DeBERTa
-                            result[f"{name}.b_{letter}"] = StoredWeight(attention, f"{letter}_bias", axes[1:])
-            for norm in ("norm_self", "norm_cross", "norm_ffn"):
-                result |= gamma_beta(f"{part}.{layer}.{norm}", _module(block, getattr(stack, norm)))
-    return result
-
-
-def ends_of(model: Any, base: nn.Module, stacks: Mapping[str, StackPlaces]) -> dict[str, Weight]:
-    """Map ``decoder.norm.gamma``, ``output.w`` and so on to the last norm of a stack and to what makes the logits.
-
-    ``decoder.out`` W + b are the logits, up to a factor or a cap of some families. An encoder's head is not one matrix.
-    """
-    result: dict[str, Weight] = {}
-    for part, stack in stacks.items():
-        result |= gamma_beta(f"{part}.norm", final_norm_of(base, stack))
-    output = model.get_output_embeddings() if "decoder" in stacks else None
-    if output is not None:
-        result["output.w"] = Map(output, "weight", (D_MODEL, VOCAB))
-        if getattr(output, "bias", None) is not None:
-            result["output.b"] = Map(output, "bias", (VOCAB,))
-        if getattr(model, "final_logits_bias", None) is not None:
-            result["output.b"] = StoredWeight(model, "final_logits_bias", (VOCAB,))
-    return result
-
-
-def final_norm_of(base: nn.Module, stack: StackPlaces) -> nn.Module | None:
-    """The norm after the last block, if there is one."""
-    return _module(base, stack.final_norm or stack.out)
-
-
-def _module(root: nn.Module, place: str | None) -> nn.Module | None:
-    """The module at one of the paths of a place, None: some variants of a family lack it."""
-    for path in () if place is None else place.split("|"):
-        try:
-            return root.get_submodule(path)
-        except AttributeError:
-            continue
-    return None
 
 
 def gamma_beta(name: str, norm: nn.Module | None) -> dict[str, Weight]:
@@ -247,29 +165,6 @@ def _stored_below(norm: Any) -> float:
     with torch.inference_mode():
         factor = (norm(signs[None, None]) - norm(-signs[None, None]))[0, 0] / 2 * signs
     return float((factor - weight).float().mean().round())
-
-
-def _inside(
-    attention: nn.Module, name: str, shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, tuple[Any, Tensor | None]]:
-    """Map q, k and v to their module, and to their columns in it if they share it."""
-    modules = dict(attention.named_children())
-    for names in THREE:
-        if all(one in modules for one in names):
-            return {letter: (modules[one], None) for letter, one in zip("qkv", names, strict=True)}
-    sizes = [shapes[f"{name}.{letter}"] for letter in "qkv"]  # (head, token, d_k) each
-    widths = [heads * width for heads, _, width in sizes]
-    columns = torch.arange(sum(widths))
-    for one in (*BLOCKS, *BY_HEAD):
-        if one not in modules:
-            continue
-        if one in BY_HEAD or hasattr(attention, "multi_query"):  # GPT-BigCode's c_attn
-            each = columns.reshape(sizes[1][0], -1, sizes[1][2])  # (kv_head, q... k v, d_k)
-            parts: Sequence[Tensor] = (each[:, :-2], each[:, -2], each[:, -1])
-        else:
-            parts = torch.split(columns, widths)
-        return {letter: (modules[one], part.reshape(-1)) for letter, part in zip("qkv", parts, strict=True)}
-    return {}
 
 
 def chosen(weights: Mapping[str, Weight], record: Sequence[str], *, reason: Callable[[str], str]) -> frozenset[str]:
