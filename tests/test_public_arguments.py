@@ -550,8 +550,10 @@ def test_an_odd_argument_of_a_wrapped_model_is_told_in_words(family):
 
     model = tiny_model(family)
     own = {**RIGHT, "trace": lambda: model.trace(TEXT), "names": lambda: ["decoder.0.self_attn.heads"]}
-    for method, changed in (("log_probabilities", ()), ("gate_gradients", [0])):
+    runs = {"log_probabilities": (), "logits": (), "gate_gradients": lambda logits: logits[0, 0]}
+    for method, changed in runs.items():
         own[f"{method}.runs"] = lambda changed=changed: [(encoded(model), changed)]
+    own["token_id.text"] = lambda: "school"
     own["recorded.texts"] = lambda: [encoded(model)]
     told = []
     for method in methods_of(type(model)):
