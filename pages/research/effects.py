@@ -27,6 +27,7 @@ from visformer.trace.stacks import shape_of
 from visformer.web.panels import Click
 
 FORMULA = r"\Delta = \log p\,(y \mid \sym{pattern}{\alpha_{qk}} = 0) - \log p\,(y)"
+OF_LABEL = r"\Delta = z_y(\sym{pattern}{\alpha_{qk}} = 0) - z_y"
 FORMULAS = {
     "shuffled": r"\mathrm{TV} = \tfrac12 \textstyle\sum_w | p\,(w \mid \sym{pattern}{\alpha_{\pi}}) - p\,(w) |",
     "patching": r"\frac{\sym{out}{\mathrm{patched}} - \mathrm{corrupt}}{\mathrm{clean} - \mathrm{corrupt}}",
@@ -46,7 +47,8 @@ SOURCES = {
     "patching": N_("Meng et al. 2022, § 2"),
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
-NO_LOGITS = N_("This model predicts no next token, so there is no prediction on which a weight could have an effect.")
+NO_LOGITS = N_("This model predicts neither tokens nor labels, so there is no prediction to have an effect on.")
+NO_LENS = N_("The lens is of models that predict next tokens: the head of this one reads the last layer's output only.")
 
 LIMITS = N_(
     "Measured on this model and this text alone: what a change does, not why. Parts that can stand in for each other "
@@ -82,10 +84,13 @@ def draw() -> None:
     }
     if view is not METHODS:
         with maths:
-            tex = FORMULAS.get(view.view, FORMULA)
+            tex = FORMULAS.get(view.view, FORMULA if unavailable.predicts(trace) else OF_LABEL)
             formula_box.formula(tex, source=SOURCES[view.view], code=CODE_OF[view.view], page="effects")
-    if not (unavailable.predicts(trace) or view is METHODS):
-        unavailable.say(NO_LOGITS)
+    lacks = "" if view is METHODS else NO_LOGITS if not unavailable.has_logits(trace) else ""
+    if view is LENS and not lacks and not unavailable.predicts(trace):
+        lacks = NO_LENS
+    if lacks:
+        unavailable.say(lacks)
         unavailable.elsewhere()
         return
     controls.look_for(_(view.look_for))
@@ -131,6 +136,8 @@ def methods(trace: Trace, bar: Any, maths: Any) -> None:
     with bar, st.container(horizontal=True, vertical_alignment="bottom"):
         pick.selected_stack(setting)
         url_widgets.draw(METHODS.option("method"), setting, "effects", width=320)
+        if BY_NAME[setting["method"]].of == "model":
+            answer(setting)
     method, tokens = BY_NAME[setting["method"]], [len(trace.tokens.get(side, ())) for side in ("src", "tgt")]
     with maths:
         code = (formula_box.place_of(method.compute),)
@@ -199,11 +206,14 @@ def patching(trace: Trace, bar: Any) -> None:
     if has_pairs:
         url_widgets.draw(PATCHING.option("bundled"), setting, "effects", place=pair)
     url_widgets.draw(PATCHING.option("corrupt"), setting, "effects", place=own if has_pairs else pair)
+    with bar, st.container(horizontal=True, vertical_alignment="bottom"):
+        answer(setting)
+        url_widgets.draw(PATCHING.option("runs"), setting, "effects")
     if not has_pairs and not setting["corrupt"].strip():
         st.info(_(effects.NO_PAIRS))
         return
     n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
-    runs = n_layers * (n_heads + n_keys)
+    runs = n_layers * (n_heads + n_keys) if setting["runs"] != "gradient" else 2 * BACK
     measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), effects.describe_runs(setting)))
     if measured is not None:
         st.text(measured[1])
@@ -227,10 +237,10 @@ def carry_over(setting: Setting, click: Click) -> None:
     if click.panel != "heads":
         said = _("Token {what}, before layer {layer}: {share:.2f} of the answer comes back.")
     st.text(said.format(share=of.share, **places).replace("-", "−"))
-    chosen = {"view": "edited", "patch": of.patch, "patch_from": pair.clean}
+    chosen = {"view": "edited", "patch": of.patch, "patch_from": str(pair.clean)}
     chosen |= {"patch_layer": str(of.layer + 1), "patch_at": str(of.index + 1)}
     choices = {f"{COMPARE.name}_{name}": value for name, value in chosen.items()}
-    state = replace(address.common(), text=pair.corrupt, target="", choices=choices)
+    state = replace(address.common(), text=str(pair.corrupt), target="", choices=choices)
     if state.fits:
         label = _("The corrupt run with and without this value")
         st.page_link(page_named("compare"), label=label, query_params=address.to_query(state))
@@ -239,17 +249,17 @@ def carry_over(setting: Setting, click: Click) -> None:
 def lens(trace: Trace, _bar: Any) -> None:
     """Draw the logit lens and, of a pre-norm model, the parts of a logit."""
     setting = controls.setting_of(LENS, trace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for option in LENS.options:
+            url_widgets.draw(option, setting, "effects", width=260)
     with st.spinner(_("Measuring …")):
         controls.draw(LENS.draw(setting), key="effects_lens")
-    setting = controls.setting_of(PARTS, trace)
-    place, picture = st.empty(), st.container()
-    url_widgets.draw(PARTS.option("row"), setting, "effects", place=place, width=260)
-    with picture:
-        try:
-            controls.draw(PARTS.draw(setting), key="effects_parts")
-        except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
-            place.empty()
-            st.caption(plain(error.localized(_)))
+    parts = controls.setting_of(PARTS, trace)
+    parts.update(setting)
+    try:
+        controls.draw(PARTS.draw(parts), key="effects_parts")
+    except VisformerError as error:  # such as a post-norm model, of which no path adds linearly
+        st.caption(plain(error.localized(_)))
 
 
 # What views share -----------------------------------------------------------------------------------------------------
@@ -260,11 +270,24 @@ def select(picture: Picture, trace: Trace, bar: Any) -> Setting:
     setting = controls.setting_of(picture, trace)
     with bar:
         place, own = st.columns([63, 37], gap="medium", vertical_alignment="bottom")
+        asked = st.container(horizontal=True, vertical_alignment="bottom")
     with place:
         pick.selected(setting, picture)
+    if "of" in picture.names:
+        with asked:
+            answer(setting)
     with own, st.container(horizontal=True, vertical_alignment="bottom"):
         url_widgets.draw_all(picture, setting, "effects")
     return setting
+
+
+def answer(setting: Setting) -> None:
+    """Draw what is explained: what each row predicts, or an answer in a row; of a classifier a label."""
+    setting |= {"of": 0, "answer": ""}
+    if effects.answer_rows(setting):
+        url_widgets.draw(EFFECTS.option("of"), setting, "effects", width=220)
+    if setting["of"] or not effects.predicts_next(setting):
+        url_widgets.draw(EFFECTS.option("answer"), setting, "effects", width=220)
 
 
 def measure(trace: Trace, runs: int, setting: Setting, compute: Callable[[], R]) -> R | None:

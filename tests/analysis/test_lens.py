@@ -31,6 +31,9 @@ def test_the_last_layer_is_the_models_own_logits(name):
     logits = trace["logits"].value
     np.testing.assert_allclose(lens.logits[-1], logits, atol=1e-4 * abs(logits).max())
     np.testing.assert_allclose(lens.probabilities.sum(axis=-1), 1)
+    np.testing.assert_allclose(
+        logit_lens(trace, answer=(7, 9)).answer[-1], logits[:, 7] - logits[:, 9], atol=1e-4 * abs(logits).max()
+    )
     assert lens.logits.shape[0] == trace.blocks.decoder.n_layers
     assert not np.allclose(lens.logits[0], lens.logits[-1])
 
@@ -55,8 +58,10 @@ def test_the_parts_sum_to_the_logit(name):
     make, text = MODELS[name]
     trace = recorded(make(), text, *DIRECT_NEEDS)
     for row in range(len(trace.tokens["tgt"])):
-        table = direct_attribution(trace, row, token=7)
+        table = direct_attribution(trace, row, answer=7)
         assert table["logit"].sum() == pytest.approx(float(trace["logits"].value[row, 7]), abs=1e-6)
+        pair, other = direct_attribution(trace, row, answer=(7, 9)), direct_attribution(trace, row, answer=9)
+        np.testing.assert_allclose(pair["logit"], table["logit"] - other["logit"], atol=1e-6)
         residue = table[table["part"] == "residue"]["logit"].item()
         assert abs(residue) < 1e-4 * max(1, abs(trace["logits"].value).max())
     heads = table[table["part"] == "head"]
@@ -73,7 +78,7 @@ def test_a_head_of_the_last_layer_is_what_the_logit_loses_with_the_norm_held_fix
         written = attention.w_o.weight[:, :8] @ heads[0, 3]  # head 0 of 2, d_k 8
         std = (last[3].var(unbiased=False) + norm.eps).sqrt()
         wanted = ((written - written.mean()) / std * norm.weight) @ model.module.output.weight[7]
-    table = direct_attribution(trace, 3, token=7)
+    table = direct_attribution(trace, 3, answer=7)
     row = table[(table["part"] == "head") & (table["layer"] == 1) & (table["head"] == 0)]
     assert row["logit"].item() == pytest.approx(float(wanted), rel=1e-4)
 
@@ -81,11 +86,11 @@ def test_a_head_of_the_last_layer_is_what_the_logit_loses_with_the_norm_held_fix
 def test_without_a_token_it_is_the_prediction_and_without_a_row_an_error():
     trace = recorded(tiny_gpt(), "I went to school.", *DIRECT_NEEDS)
     token = trace.meta["ids"]["next"][2]
-    assert direct_attribution(trace, 2).equals(direct_attribution(trace, 2, token))
+    assert direct_attribution(trace, 2).equals(direct_attribution(trace, 2, answer=token))
     with pytest.raises(VisformerError, match=r"row=99 is not in 0 to \d+"):
         direct_attribution(trace, 99)
-    with pytest.raises(VisformerError, match="token=-1 is not in"):
-        direct_attribution(trace, 0, -1)
+    with pytest.raises(VisformerError, match="answer=-1 is not in"):
+        direct_attribution(trace, 0, answer=-1)
     with pytest.raises(MissingTensor):
         direct_attribution(tiny_gpt().trace("I went.", record=("logits",)), 0)
 

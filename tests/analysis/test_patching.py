@@ -41,15 +41,6 @@ def setting():
     raise AssertionError
 
 
-def test_answers_are_ids_also_without_a_prefix_but_not_beside_a_text():
-    module, (clean, corrupt), a, b = setting()
-    model = wrap(module, hub.tokenizer())
-    found = patching(model, clean, corrupt, answers=([a], [b]))
-    assert np.array_equal(found.share, patching(model, clean, corrupt, answers=((a,), (b,)), prefix=()).share)
-    with pytest.raises(VisformerError, match=r"prefix='the' and the answer \[\d+\] have to be both texts"):
-        patching(model, clean, corrupt, answers=([a], [b]), prefix="the")
-
-
 def test_shares_are_those_of_hooks_by_hand():
     module, (clean, corrupt), a, b = setting()
     of_clean, of_corrupt = (differences(module, ids, a, b) for ids in (clean, corrupt))
@@ -96,13 +87,66 @@ def test_shares_are_those_of_hooks_by_hand():
     heads = [[share(of_head(layer, head)) for head in range(n_heads)] for layer in range(n_layers)]
     model = wrap(module, hub.tokenizer())
     answers = tuple(hub.tokenizer().convert_ids_to_tokens([a, b]))
-    found = patching(model, CLEAN, CORRUPT, answers=answers)
+    found = patching(model, CLEAN, CORRUPT, answer=answers)
     np.testing.assert_allclose(found.share, tokens, atol=1e-4)
     assert (found.clean, found.corrupt) == pytest.approx((of_clean, of_corrupt), abs=1e-4)
     assert found.stack == "decoder" and found.tokens[0][1:3] == ("I", "went")
-    by_head = patching(model, CLEAN, CORRUPT, answers=answers, by="head")
+    by_head = patching(model, clean, corrupt, answer=(a, b), by="head")
     np.testing.assert_allclose(by_head.share, heads, atol=1e-4)
     assert by_head.stack == "decoder.self_attn" and abs(np.array(heads)).max() > 0.05
+    alone = patching(model, CLEAN, CORRUPT, answer=answers[0])
+    with torch.no_grad():
+        wanted = [module(torch.tensor([ids])).logits[0, -1, a].item() for ids in (clean, corrupt)]
+    assert (alone.clean, alone.corrupt) == pytest.approx(wanted, abs=1e-4)
+    assert alone.answer == (answers[0],)
+
+
+def watched(module, ids):
+    """What enters each layer, and each output projection, in a pass of the module; and the last row's logits."""
+    seen, handles = {"layer-token": [], "head": []}, []
+    for block in module.transformer.h:
+        for by, part in (("layer-token", block), ("head", block.attn.c_proj)):
+            handles.append(part.register_forward_pre_hook(lambda _, args, by=by: seen[by].append(args[0])))
+    logits = module(torch.tensor([ids])).logits[0, -1]
+    for handle in handles:
+        handle.remove()
+    return seen, logits
+
+
+@pytest.mark.parametrize("by", ["layer-token", "head"])
+def test_estimates_are_the_change_times_the_gradient_of_autograd(by):
+    module, (clean, corrupt), a, b = setting()
+    (before, right), (after, wrong) = watched(module, clean), watched(module, corrupt)
+    gradients = torch.autograd.grad(wrong[a] - wrong[b], after[by])
+    terms = [((x - y) * g)[0] for x, y, g in zip(before[by], after[by], gradients, strict=True)]
+    n_heads = module.config.n_head
+    moved = [x.sum(-1) if by == "layer-token" else x.unflatten(-1, (n_heads, -1)).sum((0, 2)) for x in terms]
+    wanted = torch.stack(moved) / ((right[a] - right[b]) - (wrong[a] - wrong[b]))
+    done = []
+    model = wrap(module, hub.tokenizer())
+    how = {"by": by, "method": "gradient", "progress": lambda *runs: done.append(runs)}
+    found = patching(model, clean, corrupt, answer=(a, b), **how)
+    np.testing.assert_allclose(found.share, wanted.detach(), atol=1e-4)
+    assert (found.method, done) == ("gradient", [(1, 1)]) and abs(found.share).max() > 0.05
+
+
+def test_half_a_change_is_estimated_four_times_as_well():
+    """An estimate of first order: what it leaves of the answer falls with the square of the change."""
+    module, (clean, corrupt), a, b = setting()
+    model = wrap(module.double(), hub.tokenizer())
+    name = "decoder.1.self_attn.heads"
+    of_clean = torch.tensor(model.trace(clean, record=name)[name].value, dtype=torch.float64)
+
+    def answer(step):
+        logits = model.trace(corrupt, record="logits", edits={name: lambda x: x + step * (of_clean - x)})[
+            "logits"
+        ].value
+        return float(logits[-1, a] - logits[-1, b])
+
+    found = patching(model, clean, corrupt, answer=(a, b), by="head", method="gradient")
+    slope = found.share[1].sum() * (found.clean - found.corrupt)
+    rest = [abs(answer(step) - answer(0) - step * slope) for step in (0.5, 0.25)]
+    assert rest[0] / rest[1] == pytest.approx(4, rel=0.4)
 
 
 PAIRS = patching_pairs()
@@ -117,7 +161,7 @@ FIRST = {pair.model: pair for pair in reversed(PAIRS)}
 )
 def test_each_bundled_pair_can_be_patched(pair):
     model = load(pair.model)
-    found = patching(model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix)
+    found = patching(model, pair.clean, pair.corrupt, answer=pair.answer, target=pair.target, row=pair.row)
     assert found.clean - found.corrupt >= 0.5 and found.clean > 0
     differing = sum(a != b for a, b in zip(*found.tokens, strict=True))
     if found.stack == "decoder" and differing == 1:  # as it enters the first layer, this token brings all of it back
@@ -134,47 +178,45 @@ def test_all_kinds_of_pairs_are_there():
 def test_an_encoders_stream_and_the_heads_that_read_it():
     model = load("en-zh")
     pair = patching_pairs("en-zh")[0]
-    encoder = patching(model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix)
+    encoder = patching(model, pair.clean, pair.corrupt, answer=pair.answer, target=pair.target, row=pair.row)
     book = encoder.tokens[0].index("book")
     assert encoder.share[0, book] == pytest.approx(1, abs=1e-3)
     cross = patching(
-        model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by="head", stack="decoder.cross_attn"
+        model, pair.clean, pair.corrupt, answer=pair.answer, target=pair.target, by="head", stack="decoder.cross_attn"
     )
     assert cross.share.shape == (3, 8) and cross.stack == "decoder.cross_attn"
 
 
 def test_what_cannot_be_compared_is_refused_with_both_numbers():
     model = tiny_translator()
-    with pytest.raises(VisformerError, match=r"clean text has 5 tokens and the corrupt one \d+"):
-        patching(load("mini-gpt"), "Tom likes tea", "They", answers=("is", "are"))
-    with pytest.raises(
-        VisformerError, match=r"is -?\d+\.\d\d nats in the clean run and -?\d+\.\d\d in the corrupt one"
-    ):
-        patching(load("mini-gpt"), "They", "He", answers=("is", "are"))
-    with pytest.raises(VisformerError, match="differ in exactly one token"):
-        patching(load("mini-gpt"), "They", "He", answers=("is", "is"))
-    with pytest.raises(VisformerError, match=r"tiny has no decoder\.\*\.nothing\.heads"):
-        patching(model, "I", "I", answers=("a", "b"), by="head", stack="decoder.nothing")
+    with pytest.raises(VisformerError, match=r"clean text has 4 tokens and the corrupt one \d+"):
+        patching(load("mini-gpt"), "Tom likes tea", "They", answer=("is", "are"))
+    with pytest.raises(VisformerError, match=r"The answer is − are is as large in both runs, (-?\d+\.\d{4}) and \1"):
+        patching(load("mini-gpt"), "They", "They", answer=("is", "are"))
+    with pytest.raises(VisformerError, match=r"answer=\('is', 'is'\) is twice the same"):
+        patching(load("mini-gpt"), "They", "He", answer=("is", "is"))
+    for stack, tensor in (("decoder.nothing", r"decoder\.\*\.nothing\.heads"), ("decoder", r"decoder\.heads")):
+        with pytest.raises(VisformerError, match=f"tiny has no {tensor}"):
+            patching(model, "I", "I", by="head", stack=stack)
 
 
 def test_a_pair_of_two_texts_has_the_first_tokens_that_differ_as_answers():
     model = load("en-zh")
     pair = patching_pair(model, "I saw a cat.", "I saw a car.")
     first, second = (model.trace(text, record=()).meta["ids"]["next"] for text in (pair.clean, pair.corrupt))
-    at = len(pair.prefix)
-    assert first[:at] == second[:at] == [*pair.prefix]
-    assert pair.answers == ((first[at],), (second[at],))
+    at = pair.row
+    assert first[:at] == second[:at]
+    assert pair.answer == (first[at], second[at])
     assert first[at] != second[at]
     done = []
-    how = {"answers": pair.answers, "prefix": pair.prefix, "progress": lambda *runs: done.append(runs)}
+    how = {"answer": pair.answer, "row": pair.row, "progress": lambda *runs: done.append(runs)}
     found = patching(model, pair.clean, pair.corrupt, **how)
     assert found.share[0].max() > 0.9, "the noun brings it back"
     assert done == [(i + 1, found.share.size) for i in range(found.share.size)]
-    assert found.answers == tuple(
-        model.trace(text, record=()).tokens["next"][at] for text in (pair.clean, pair.corrupt)
-    )
+    assert found.answer == tuple(model.trace(text, record=()).tokens["next"][at] for text in (pair.clean, pair.corrupt))
 
 
 def test_a_pair_of_a_decoder_is_answered_by_its_next_token():
     pair = patching_pair(load("mini-gpt"), "He", "They")
-    assert (pair.prefix, [len(answer) for answer in pair.answers]) == ((), [1, 1])
+    nexts = [load("mini-gpt").trace(text, record=()).meta["ids"]["next"][-1] for text in ("He", "They")]
+    assert (pair.target, pair.row, [*pair.answer]) == (None, -1, nexts)

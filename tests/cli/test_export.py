@@ -83,7 +83,7 @@ def test_every_format_is_the_same_from_a_sentence_and_from_a_saved_trace(tmp_pat
 
 def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     out = tmp_path / "head.svg"
-    place = ("--stack", "cross", "--layer", 3, "--head", 2)
+    place = ("--stack", "decoder.cross_attn", "--layer", 3, "--head", 2)
     assert run("export", "I", *model, "-o", out, *place, "--lang", "zh").exit_code == 0
     assert "第 3 层" in out.read_text(encoding="utf-8")
 
@@ -162,7 +162,7 @@ def test_every_picture_is_exported_reads_exactly_its_options_and_owns_what_draws
     monkeypatch.setattr(registry, "pictures", lambda: watched_pictures)
     for name, picture in REGISTERED.items():
         out = tmp_path / f"{name}.{'html' if picture.live else 'svg'}"
-        stack = ("--stack", "decoder") if "stack" in picture.names else ()
+        stack = ("--stack", "decoder.self_attn") if "stack" in picture.names else ()
         sentence = () if picture.alone else ("I 去",)
         used = ("--model", TRAINED[name]) if name in TRAINED else model
         result = run("export", *sentence, *used, "-o", out, "--picture", name, *stack, "--lang", "zh")
@@ -230,7 +230,7 @@ def test_an_option_without_effect_is_refused(tmp_path, arguments, message):
 
 
 def test_the_whole_model_is_a_page_with_the_head_in_focus_and_the_names_of_candidates(tmp_path, model):
-    place = ("--stack", "cross", "--layer", 2, "--head", 1)
+    place = ("--stack", "decoder.cross_attn", "--layer", 2, "--head", 1)
     out = tmp_path / "map.html"
     result = run("export", "I 去", *model, "-o", out, "--picture", "map", *place, "--lang", "zh")
     assert result.exit_code == 0, result.output
@@ -262,7 +262,10 @@ def test_a_saved_trace_has_the_pictures_whose_tensors_it_holds(tmp_path, model):
     ("arguments", "message"),
     [
         (("I", "--picture", "candidates", "--step", 999), "--step: 999: there are "),
-        (("I", "--stack", "cross", "--layer", 4, "--head", 1), "--layer: 4: there are 1–3, counted from 1."),
+        (
+            ("I", "--stack", "decoder.cross_attn", "--layer", 4, "--head", 1),
+            "--layer: 4: there are 1–3, counted from 1.",
+        ),
         (("I", "--picture", "mask", "--head", 999), "--head: 999: there are 1–2, counted from 1."),
         (("I", "--layer", 1, "--head", 1, "--view", "tokens", "--query", 99), "--query: 99: there are "),
         (("--picture", "lab", "--example", "mended", "--head", 2), "--head: 2: there are 1, counted from 1."),
@@ -273,15 +276,18 @@ def test_a_place_out_of_range_is_refused(tmp_path, model, arguments, message):
     assert_error(run("export", *model, "-o", tmp_path / "x.svg", *arguments), 2, f"Invalid value for {message}")
 
 
-@pytest.mark.parametrize(("family", "has", "lacks"), [("bert", "encoder", "decoder"), ("gpt2", "decoder", "encoder")])
+@pytest.mark.parametrize(
+    ("family", "has", "lacks"),
+    [("bert", "encoder.self_attn", "decoder.self_attn"), ("gpt2", "decoder.self_attn", "encoder.self_attn")],
+)
 def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tmp_path, family, has, lacks):
     wrapped = vf.wrap(tiny_module(family), tokenizer())
-    refused = {*TRAINED, *({"weight-effects", "shuffle-effects"} if has == "encoder" else ())}
+    refused = {*TRAINED, *({"weight-effects", "shuffle-effects"} if family == "bert" else ())}
     drawn = [one for name, one in REGISTERED.items() if "stack" in one.names and name not in refused and not one.alone]
     assert {"similarity", "embedding", "stream", "mask", "query", "all-heads"} <= {one.name for one in drawn}
     for one in drawn:
         source = vf.figures.source_of(wrapped, "the cat")
-        assert one.setting(source, {})["stack"] == f"{has}.self_attn"
+        assert one.setting(source, {})["stack"] == has
         assert one.make(source), one.name
     folder, saved, out = tmp_path / "model", tmp_path / "t.safetensors", tmp_path / "x.svg"
     wrapped.module.save_pretrained(folder)
@@ -291,12 +297,12 @@ def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tm
     wrong = run("export", "the cat", *options, "mask", "--stack", lacks)
     assert_error(wrong, 2, f"--stack: {lacks}: the model has no such attention, only {has}.")
     growing = run("export", "the cat", *options, "growing")
-    assert (growing.exit_code, "is an encoder" in growing.output) == ((1, True) if has == "encoder" else (0, False))
+    assert (growing.exit_code, "is an encoder" in growing.output) == ((1, True) if family == "bert" else (0, False))
     assert run("trace", "the cat", "--model", folder, "-o", saved).exit_code == 0
-    assert set(Trace.load(saved).tokens) == ({"src"} if has == "encoder" else {"tgt", "next"})
+    assert set(Trace.load(saved).tokens) == ({"src"} if family == "bert" else {"tgt", "next"})
     assert run("export", "--trace", saved, "-o", out, "--stack", has, "--layer", 1, "--head", 1).exit_code == 0
-    wrong = run("export", "--trace", saved, "-o", out, "--stack", "cross")
-    assert_error(wrong, 1, f"no attention named decoder.cross_attn; there is {has}.self_attn")
+    wrong = run("export", "--trace", saved, "-o", out, "--stack", "decoder.cross_attn")
+    assert_error(wrong, 1, f"no attention named decoder.cross_attn; there is {has}")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +330,7 @@ def test_a_picture_of_the_papers_positional_encoding_notes_that_the_model_has_an
         (["export", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "I", "--trace", "x", "-o", "x.svg"], 2, "Give either a sentence or --trace FILE."),
         (["export", "--trace", "nowhere.safetensors", "-o", "x.svg"], 1, "nowhere.safetensors cannot be read"),
-        (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .png, .svg, .html, .csv"),
+        (["export", "I", "-o", "x.gif"], 2, "x.gif does not end in any of .png, .svg, .pdf, .html, .csv"),
         (["export", "I", "-o", "x.svg", "--head", "0"], 2, "0 is not in the range x>=1"),
         (
             ["export", "I", "-o", "no/such/folder/x.svg"],

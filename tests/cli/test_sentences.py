@@ -51,7 +51,7 @@ def test_json_is_one_line_a_sentence(model):
         (["pages"], ["pages/1.html", "pages/2.html"]),
         (["."], ["1.html", "2.html"]),
         (["beams", "--picture", "beams"], ["beams/1.svg", "beams/2.svg"]),
-        (["no-{n}.svg", "--stack", "cross"], ["no-1.svg", "no-2.svg"]),
+        (["no-{n}.svg", "--stack", "decoder.cross_attn"], ["no-1.svg", "no-2.svg"]),
         (["{n}.csv", "--picture", "candidates"], ["1.csv", "2.csv"]),
     ],
 )

@@ -17,6 +17,7 @@ EXAMPLES = {
     "trace": made_up_trace,
     "panels": lambda: [positions.encoding(5, 6)],
     "figure": lambda: figures.position_waves(4, 4, [0]),
+    "pair": lambda: Sides(made_up_trace(seed=1), made_up_trace(seed=2), ("one", "other")),
 }
 
 

@@ -27,15 +27,12 @@ def shown(cell):
 
 
 def test_it_starts_at_the_chosen_head_and_view():
-    for stack, attention, name in (
-        ("decoder", "cross_attn", "decoder.cross_attn"),
-        ("decoder.cross_attn", None, "decoder.cross_attn"),
-        ("cross", None, "decoder.cross_attn"),
-        ("encoder", None, "encoder.self_attn"),
-        ("decoder", "self_attn", "decoder.self_attn"),
-        (None, None, "encoder.self_attn"),
+    for stack, name in (
+        ("decoder.cross_attn", "decoder.cross_attn"),
+        ("decoder.self_attn", "decoder.self_attn"),
+        (None, "encoder.self_attn"),
     ):
-        start = shown(vf.explorer(TRACE, stack=stack, attention=attention, layer=1, head=3, view="arcs"))["start"]
+        start = shown(vf.explorer(TRACE, stack=stack, layer=1, head=3, view="arcs"))["start"]
         assert (start["stack"], start["layer"], start["head"], start["view"]) == (name, 1, 3, "arcs")
 
 
@@ -68,11 +65,11 @@ def test_what_does_not_exist_is_refused_with_what_there_is():
     for wrong, message in (
         ({"layer": 3}, "encoder.self_attn has no layer 3: there are 0–2, counted from 0"),
         ({"head": -1}, "has no head -1: there are 0–3, counted from 0"),
-        ({"stack": "decoder", "query": 4}, "decoder.self_attn has no query 4: there are 0–3"),
-        ({"stack": "decoder", "attention": "cross_attn", "key": 5}, "decoder.cross_attn has no key 5: there are 0–4"),
+        ({"stack": "decoder.self_attn", "query": 4}, "decoder.self_attn has no query 4: there are 0–3"),
+        ({"stack": "decoder.cross_attn", "key": 5}, "decoder.cross_attn has no key 5: there are 0–4"),
         ({"heads": [(0, 4)]}, "has no head 4"),
         ({"heads": [(0, 1)] * 12}, "heads has 12 heads; up to 11 can be shown"),
-        ({"stack": "encoder", "attention": "cross_attn"}, "no attention named encoder.cross_attn; there is encoder"),
+        ({"stack": "cross"}, "no attention named cross; there is encoder.self_attn"),
         ({"view": "lines"}, "view is 'lines': .*heatmap"),
         ({"combine": "sum"}, "combine is 'sum': .*mean"),
         ({"order": "beauty"}, "order is 'beauty': .*entropy"),
@@ -147,7 +144,9 @@ def test_two_passes_are_compared_in_a_cell_and_in_a_file(tmp_path):
 
 def test_a_link_opens_what_a_trace_shows():
     trace = vf.load("en-zh").trace("I went to school.", "我去学校。")
-    address = urlsplit(vf.link(trace, base="http://example.org/", stack="cross", layer=1, head=2, view="arcs"))
+    address = urlsplit(
+        vf.link(trace, base="http://example.org/", stack="decoder.cross_attn", layer=1, head=2, view="arcs")
+    )
     state, wrong = url_state.read({name: text for name, (text,) in parse_qs(address.query).items()})
     assert not wrong
     assert address.path == "/attention"

@@ -103,7 +103,7 @@ def test_maps_have_the_shares_of_a_bundled_pair_and_both_ends():
     stream, heads = effects.draw_patched(setting)
     pair = analysis.patching_pairs("mini-gpt")[3]
     for panel, by in ((stream, "layer-token"), (heads, "head")):
-        found = analysis.patching(model, pair.clean, pair.corrupt, answers=pair.answers, prefix=pair.prefix, by=by)
+        found = analysis.patching(model, pair.clean, pair.corrupt, answer=pair.answer, by=by)
         np.testing.assert_allclose(panel.values, found.share, atol=2e-4)
         assert panel.limit == stream.limit, "one scale"
         assert effects.signed(found.clean) in effects.describe_runs(setting)

@@ -94,8 +94,8 @@ def test_a_call_that_works_is_not_checked():
 
 
 def test_missing_and_unknown_arguments_are_told_by_python():
-    with pytest.raises(TypeError, match=r"patching\(\) missing 1 required keyword-only argument: 'answers'"):
-        vf.analysis.patching("x", "a", "b")
+    with pytest.raises(TypeError, match=r"attribution\(\) missing 1 required keyword-only argument: 'method'"):
+        vf.analysis.attribution("x", "a")
     with pytest.raises(TypeError, match="unexpected keyword argument 'heads'"):
         vf.edits.Silence("decoder.0.self_attn", heads=3)
 

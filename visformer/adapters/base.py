@@ -22,7 +22,6 @@ from visformer.adapters.interventions import (
     Scalar,
     TensorCollector,
     gradients_of,
-    of_every,
     of_predicted,
     sides_of,
 )
@@ -128,6 +127,7 @@ class TracedModel(ABC):
     _passes: Passes
     _plain: Callable[[str], list[int]]  # encodes a text without specials
     _no_text: Message
+    _finds_span = False  # whether its labels are start and end, each a distribution over the tokens
 
     def __repr__(self) -> str:
         info = self.info
@@ -178,6 +178,34 @@ class TracedModel(ABC):
             Names such as "encoder.0.self_attn.pattern", in the order of computation.
         """
         return self._names
+
+    def token_id(self, text: str) -> int:
+        """Return the id of a text that is one token, such as an answer that is asked about.
+
+        Args:
+            text: as the target would have it; where the vocabulary spells words with the space before them, " is" and
+                "is" are two tokens, and "is" is the second if there is one.
+
+        Returns:
+            Its id in the target's vocabulary.
+
+        Raises:
+            TextError: it is no token of this model by itself, but several, or unknown.
+        """
+        if not text.strip():
+            raise TextError(self._no_text)
+        require_unicode(text)
+        ids: list[int] = []
+        for spelled in (text, f" {text}"):
+            ids = self._plain(spelled)
+            readings = {self.text.decode(ids), *self._row(ids)} if len(ids) == 1 else set()
+            if text.strip().casefold() in {each.strip().casefold() for each in readings}:
+                return ids[0]
+        raise TextError(
+            N_("{text!r} is not one token of this model, which reads it as {tokens}. Give one token, or its id."),
+            text=text,
+            tokens=" + ".join(self._row(ids)),
+        )
 
     @abstractmethod
     def tokenize(self, text: Text) -> tuple[str, ...]:
@@ -430,7 +458,7 @@ class TracedModel(ABC):
 
         Args:
             source: as for :meth:`trace`.
-            target: as for :meth:`trace`.
+            target: as for :meth:`trace`; of an encoder its second sentence.
             at: glob patterns over names of tensors, such as "*.embed".
             to: target language, as for :meth:`translate`.
             of: "log_probability", in nats, or "logit", of the token that the row predicts; or a function that returns a
@@ -450,7 +478,7 @@ class TracedModel(ABC):
         self._require_language(to)
         if not callable(of) and of not in get_args(Of):
             raise VisformerError(N_("of={of!r} must be one of {known}."), of=of, known=", ".join(get_args(Of)))
-        if target is None and self.info.kind == "encoder-decoder":
+        if target is None and self.info.kind == "encoder-decoder" and not self._reads_labels:
             target = self.translate(source, to=to).ids
         record = globs(at)
         if not record:
@@ -461,7 +489,7 @@ class TracedModel(ABC):
         named = matching(self._names, record)
         wanted = [name for name in self._names if name in named]
         watch = TensorCollector(frozenset((*wanted, "logits")))
-        request = self._request(source, target, to=to, record=(*record, "logits"), edits=(watch,))
+        request = self._both(source, target, to=to, record=(*record, "logits"), edits=(watch,))
         with self._passes.open(), torch.inference_mode(False), torch.enable_grad():
             (trace,) = self._run([self._encode(request)])
             return gradients_of(trace, watch.seen, wanted, of)
@@ -471,47 +499,46 @@ class TracedModel(ABC):
     def forced(
         self, texts: Iterable[Text], targets: Iterable[Text | None] | None = None, *, to: str | None = None
     ) -> Iterator[Encoded]:
-        """Encode texts with what their rows have to predict, for :meth:`log_probabilities` and :meth:`gate_gradients`.
+        """Encode texts with what their rows have to predict, for :meth:`logits`, :meth:`gate_gradients` and the like.
 
         Args:
             texts: any iterable, as for ``trace_many``.
-            targets: one for each text, or None: of an encoder-decoder its own greedy output.
+            targets: one for each text, or None: of an encoder-decoder its own greedy output, of an encoder no second
+                sentence.
             to: target language of all, as for ``translate``.
 
         Yields:
             Each text as ids. Of a decoder-only model that is given a target, only the target's tokens count.
 
         Raises:
-            VisformerError: a text cannot be used, its index is in the message; or the model predicts no next token.
+            VisformerError: a text cannot be used, its index is in the message; or the model predicts nothing.
         """
-        self._require_predictions()
+        self._require_logits()
         self._require_language(to)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
             text, target = row
-            encoded = self._encode(self._request(text, target, to=to, record=(), edits=()))
+            encoded = self._encode(self._both(text, target, to=to, record=(), edits=()))
             if self.info.kind == "decoder" and target is not None:
                 alone = self._encode(self._request(text, to=to, record=(), edits=()))
                 return replace(encoded, first=len(alone.begin) - 1)
             return encoded
 
         def run(batch: Sequence[Encoded]) -> list[Encoded]:
-            open_ends = [each for each in batch if each.src and each.forced is None]
+            open_ends = [each for each in batch if each.is_open]
             if not open_ends:
                 return list(batch)
             with self._passes.open(), torch.inference_mode():
                 own = iter(self._greedy(open_ends))
             return [
-                replace(each, begin=each.begin[:1], forced=[*each.begin[1:], *next(own)[0]])
-                if each.src and each.forced is None
-                else each
+                replace(each, begin=each.begin[:1], forced=[*each.begin[1:], *next(own)[0]]) if each.is_open else each
                 for each in batch
             ]
 
         return run_all(side_by_side(texts, targets=targets), prepare, run, self._batches(frozenset(), (), batch=None))
 
     def read_again(self, trace: Trace) -> Encoded:
-        """Return the texts of a Trace of this model, for :meth:`log_probabilities` and :meth:`gate_gradients`.
+        """Return the texts of a Trace of this model, for :meth:`logits`, :meth:`gate_gradients` and the like.
 
         Args:
             trace: as :meth:`trace` returned it.
@@ -522,40 +549,69 @@ class TracedModel(ABC):
         Raises:
             TextError: an id is out of range: the Trace is another model's.
             TraceError: it has no ids, or not of both sides: it is not of a model of this kind.
-            VisformerError: the model predicts no next token.
+            VisformerError: the model predicts nothing.
         """
-        self._require_predictions()
+        self._require_logits()
         ids: Mapping[str, list[int]] = trace.meta.get("ids", {})
         sides = {side: checked_ids(ids.get(side, []), self._known[side != "src"], least=0) for side in SIDES}
-        if not sides["tgt"] or (self.info.kind != "decoder" and not sides["src"]):
+        if not all(sides["src" if part == "encoder" else "tgt"] for part in self.info.kind.split("-")):
             raise TraceError(N_("This trace does not hold the token ids that {name} reads."), name=self.info.name)
         request = TextRequest(sides["src"] or sides["tgt"], None, None, trace.meta.get("to"), (), ())
         if self.info.kind == "decoder":
             return Encoded(request, [], sides["tgt"], sides["next"])
         segments = trace.meta.get("segments") or [0] * len(sides["src"])
+        if self.info.kind == "encoder":
+            return Encoded(request, sides["src"], [], None, segments)
         return Encoded(request, sides["src"], sides["tgt"][:1], sides["next"], segments)
 
     def log_probabilities(
         self,
         runs: Iterable[tuple[Encoded, Edit | Sequence[Edit]]],
         *,
-        every: bool = False,
         batch: int | None = None,
     ) -> Iterator[Floats]:
         """Run texts, each under edits of its own, several in one pass.
 
         Args:
             runs: texts from :meth:`forced` or :meth:`read_again`, and for each its edits.
-            every: whether to return the log-probabilities of all tokens, not only of those that the rows predict.
             batch: number of consecutive runs in one pass; None: see ``trace_many``.
 
         Yields:
-            (row,) float32, natural logarithms, of what each row predicts; with ``every`` (row, vocab).
+            (row,) float32, natural logarithms, of what each row predicts.
 
         Raises:
             EditError: an edit reaches nothing, does not fit, or cannot be honoured.
-            VisformerError: see :meth:`trace_many`.
+            VisformerError: see :meth:`trace_many`; or the model predicts no next token.
         """
+        self._require_predictions()
+        return self._changed(runs, lambda logits, texts, _visit: of_predicted(logits, texts), batch)
+
+    def logits(
+        self, runs: Iterable[tuple[Encoded, Edit | Sequence[Edit]]], *, batch: int | None = None
+    ) -> Iterator[Floats]:
+        """Run texts, each under edits of its own, several in one pass.
+
+        Args:
+            runs: as for :meth:`log_probabilities`.
+            batch: as for :meth:`log_probabilities`.
+
+        Yields:
+            The logits, float32: (row, vocab) or, of a classifier, (row, label) or (label,).
+
+        Raises:
+            EditError: as for :meth:`log_probabilities`.
+            VisformerError: see :meth:`trace_many`; or the model has no logits.
+        """
+        self._require_logits()
+        return self._changed(runs, lambda logits, _texts, visit: visit.own("logits", logits.float()), batch)
+
+    def _changed(
+        self,
+        runs: Iterable[tuple[Encoded, Edit | Sequence[Edit]]],
+        read: Callable[[Tensor, Sequence[Encoded], Recorder], list[Tensor]],
+        batch: int | None,
+    ) -> Iterator[Floats]:
+        """Run texts under edits of their own, and read something of each from the logits of a batch."""
 
         def prepare(run: tuple[Encoded, Edit | Sequence[Edit]]) -> Encoded:
             encoded, edits = run
@@ -564,7 +620,7 @@ class TracedModel(ABC):
         def run(texts: Sequence[Encoded]) -> list[Floats]:
             visit = RowRecorder([each.request.edits for each in texts], sides=sides_of(texts), axes=self._axes)
             with self._passes.open(), torch.inference_mode():
-                found = (of_every if every else of_predicted)(self._forward(texts, visit), texts)
+                found = read(self._forward(texts, visit), texts, visit)
             for each in texts:
                 require_changes(each.request.edits)
             return [each.cpu().numpy() for each in found]
@@ -572,20 +628,20 @@ class TracedModel(ABC):
         return run_all(runs, prepare, run, self._together(frozenset(), batch))
 
     def gate_gradients(
-        self, runs: Iterable[tuple[Encoded, Sequence[int]]], names: Sequence[str], *, batch: int | None = None
+        self, runs: Iterable[tuple[Encoded, Scalar]], names: Sequence[str], *, batch: int | None = None
     ) -> Iterator[dict[str, Floats]]:
-        """Multiply each value of some tensors by the gradient of what rows predict: the gradient of a gate at 1.
+        """Multiply each value of some tensors by the gradient of a number of the logits: the gradient of a gate at 1.
 
         Minus that is to first order what setting the value to 0 changes.
 
         Args:
-            runs: texts from :meth:`forced` or :meth:`read_again`, and for each the rows whose log-probabilities are
-                summed.
+            runs: texts from :meth:`forced` or :meth:`read_again`, and for each the function of its logits that returns
+                the number, as for :meth:`gradients`.
             names: full names of tensors.
             batch: number of consecutive runs in one pass; None: see ``trace_many``.
 
         Yields:
-            Name to the products, shaped like the tensor in a Trace, float32, nats.
+            Name to the products, shaped like the tensor in a Trace, float32, in the number's unit.
 
         Raises:
             EditError: the model shows such a tensor but does not continue from it.
@@ -595,14 +651,15 @@ class TracedModel(ABC):
             if name not in self._names or name in self._fixed:
                 raise EditError(N_("{name} is no tensor of this model that can be changed."), name=name)
 
-        def run(texts: Sequence[tuple[Encoded, Sequence[int]]]) -> list[dict[str, Floats]]:
+        def run(texts: Sequence[tuple[Encoded, Scalar]]) -> list[dict[str, Floats]]:
             encoded = [each for each, _ in texts]
             visit = GateRecorder(names, sides=sides_of(encoded), axes=self._axes)
             with self._passes.open(), torch.inference_mode(mode=False), torch.enable_grad():
-                predicted = of_predicted(self._forward(encoded, visit), encoded)
-                wanted = [each[list(rows)] for each, (_, rows) in zip(predicted, texts, strict=True)]
-                found = torch.autograd.grad(torch.cat(wanted).sum(), [visit.gates[name] for name in names])
-            return visit.cut(dict(zip(names, found, strict=True)))
+                own = visit.own("logits", self._forward(encoded, visit).float())
+                numbers = [of(logits) for logits, (_, of) in zip(own, texts, strict=True)]
+                found = torch.autograd.grad(torch.stack(numbers).sum(), [visit.gates[name] for name in names])
+            each = {name: visit.own(name, gradient) for name, gradient in zip(names, found, strict=True)}
+            return [{name: of[row].float().cpu().numpy() for name, of in each.items()} for row in range(len(texts))]
 
         how: Batches[Any] = self._together(frozenset(self._names), batch)
         lengths = how.lengths
@@ -733,6 +790,26 @@ class TracedModel(ABC):
                 N_("{name} is an encoder: it predicts no next token, so there is no effect on one."),
                 name=self.info.name,
             )
+
+    def _require_logits(self) -> None:
+        """Refuse a model that predicts neither tokens nor labels."""
+        if "logits" not in self._names:
+            self._require_predictions()
+
+    @property
+    def _predicts_next(self) -> bool:
+        """Whether its logits are of next tokens."""
+        return self.info.kind != "encoder" and "logits" in self._names and not self._reads_labels
+
+    @property
+    def _reads_labels(self) -> bool:
+        """Whether its logits are of labels: a classifier."""
+        axes = self._axes("logits") if "logits" in self._names else None
+        return axes is not None and axes[-1].name == "label"
+
+    def _both(self, source: Text, second: Text | None, **checked: Any) -> TextRequest:
+        """Check a text and its second one: a target, or of an encoder its second sentence."""
+        return self._request(source, **{"pair" if self.info.kind == "encoder" else "target": second}, **checked)
 
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         """The axes of a tensor of this model."""

@@ -166,18 +166,10 @@ class GateRecorder(Recorder):
         self.gates[name] = torch.ones_like(tensor, requires_grad=True)
         return tensor * self.gates[name]
 
-    def cut(self, gradients: Mapping[str, Tensor]) -> list[dict[str, Floats]]:
-        """Return those of each text, without padding."""
-        return [
-            {name: each[row][self._own(row, self._axes(name) or ())].float().cpu().numpy() for name, each in
-             gradients.items()}
-            for row in range(len(self.rows))
-        ]  # fmt: skip
-
 
 def sides_of(texts: Sequence[Encoded]) -> list[dict[str, list[int]]]:
     """Return the ids of each text by side, for a :class:`Recorder`."""
-    return [{"src": each.src, "tgt": each.tgt} if each.src else {"tgt": each.tgt} for each in texts]
+    return [{side: ids for side, ids in (("src", each.src), ("tgt", each.tgt)) if ids} for each in texts]
 
 
 def of_predicted(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
@@ -186,9 +178,3 @@ def of_predicted(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
     own = logits[:, : ids.shape[1]].float()
     found = own.gather(2, ids[..., None])[..., 0] - own.logsumexp(dim=2)
     return [each[: len(text.predicted)] for each, text in zip(found, texts, strict=True)]
-
-
-def of_every(logits: Tensor, texts: Sequence[Encoded]) -> list[Tensor]:
-    """Return for each text the log-probabilities of all tokens, (row, vocab)."""
-    found = logits.float().log_softmax(dim=-1)
-    return [each[: len(text.tgt)] for each, text in zip(found, texts, strict=True)]

@@ -449,6 +449,11 @@ class Recorder:
         part = edit.within(tensor.shape) if self._growing and isinstance(edit, _Edit) else edit
         return tensor if part is None else part(name, tensor)
 
+    def own(self, name: str, values: Tensor) -> list[Tensor]:
+        """Return what each text of a batch has of a tensor, without padding."""
+        axes = self._axes(name) or ()
+        return [each[self._own(row, axes)] for row, each in enumerate(values)]
+
     def _own(self, row: int, axes: Sequence[Axis]) -> tuple[slice, ...]:
         """Where a sentence's own values are along these axes, without padding."""
         lengths = {side: len(ids) for side, ids in self._sides[row].items()}

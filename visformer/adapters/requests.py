@@ -75,7 +75,12 @@ class Encoded:
     @property
     def tgt(self) -> list[int]:
         """What the decoder reads, one id for each row; needs ``forced`` where there is an encoder."""
-        return [self.begin[0], *(self.forced or ())[:-1]] if self.src else self.begin
+        return [self.begin[0], *(self.forced or ())[:-1]] if self.src and self.begin else self.begin
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an encoder-decoder has yet to write what its rows predict."""
+        return bool(self.src and self.begin) and self.forced is None
 
     @property
     def predicted(self) -> list[int]:

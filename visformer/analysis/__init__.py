@@ -5,6 +5,7 @@ Arrays, Traces or a model in, NumPy or a table out; no torch, no streamlit. A mo
 
 from visformer.adapters.learning.recipe import weights_at
 from visformer.analysis import atlas, guesses
+from visformer.analysis.answers import Answer
 from visformer.analysis.comparing import (
     Partners,
     head_differences,
@@ -50,6 +51,7 @@ __all__ = [
     "METHODS",
     "SCORES",
     "Aligned",
+    "Answer",
     "Attribution",
     "Lens",
     "Method",

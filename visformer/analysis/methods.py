@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from visformer.analysis.answers import Answer, ask, traced
 from visformer.analysis.flow import alti, alti_plus, halves, norm_weighted, rollout, through_encoder
 from visformer.analysis.intervals import SEED, counts, percentiles
 from visformer.analysis.needs import Floats, blocks_of
 from visformer.analysis.sensitivity import Hidden, attention_gradient, gradient_x_input, masking, own_target
 from visformer.errors import N_, Message, ShapeError, TraceError, VisformerError
 from visformer.trace import Trace
+from visformer.trace.stacks import STACKS, StackName
 
 if TYPE_CHECKING:  # torch; torch; pandas, which takes long
     import pandas as pd
@@ -25,8 +27,7 @@ if TYPE_CHECKING:  # torch; torch; pandas, which takes long
     from visformer.adapters.requests import Text
 
 
-Where = Literal["encoder", "decoder", "cross", "total"]
-Row = Literal["input", "prediction"]
+Row = Literal["input", "prediction", "answer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,8 @@ class Method:
         of: "heads": an attention, all heads or one; "layers": an attention; "shares": a stack or the whole model, from
             the layers' shares; "model": the whole model, which it runs.
         compute: its function. Of "heads" and "layers": (trace, path) to (query, key), of "heads" also with head=; of
-            "shares": trace to R_src and R_tgt; of "model": (model, source, target, to=) to (row, source token).
+            "shares": trace to R_src and R_tgt; of "model": (model, source, target, answer=, row=, to=) to (row, source
+            token).
         share: of "shares": what a row of one attention consists of, (trace, path) to (query, key).
         needs: the ends of the names of what a Trace has to record, of an attention or, after "<", of its layer.
         signed: whether numbers may be negative.
@@ -208,13 +210,6 @@ METHODS: Mapping[str, Method] = {
 }
 """Name to method, in menu order."""
 
-_PLACES: Mapping[str, tuple[str, ...]] = {
-    "heads": ("encoder", "decoder", "cross"),
-    "layers": ("encoder", "decoder", "cross"),
-    "shares": ("encoder", "decoder", "cross", "total"),
-    "model": ("cross", "total"),
-}
-
 
 def needed(model: "TracedModel", method: str, path: str = "*") -> tuple[str, ...]:
     """Name what a Trace has to record for a method: ``model.trace(text, record=needed(model, "alti"))``.
@@ -252,9 +247,9 @@ class Attribution:
         key_tokens: the tokens of the columns; of ALTI's cross-attention the last is "residual".
         method: a key of :data:`METHODS`.
         about: what the numbers are, and what they cannot say.
-        row: what ``query_tokens`` are: "prediction", the words that the rows predict, or "input", the words that they
-            are given.
-        stack: where it was read.
+        row: what ``query_tokens`` are: "prediction", the words that the rows predict, "input", the words that they
+            are given, or "answer", what was asked for.
+        stack: where it was read; of the whole model the attention between the same tokens.
         layer: the layer, from 0; None: all.
         head: the head, from 0; None: all.
     """
@@ -265,7 +260,7 @@ class Attribution:
     method: str
     about: str
     row: Row
-    stack: Where
+    stack: StackName
     layer: int | None = None
     head: int | None = None
 
@@ -276,9 +271,11 @@ def attribution(
     target: "Text | None" = None,
     *,
     method: str,
-    stack: Where = "cross",
+    stack: StackName | None = None,
     layer: int | None = None,
     head: int | None = None,
+    answer: Answer | None = None,
+    row: int = -1,
     to: str | None = None,
 ) -> Attribution:
     """Compute what each row takes from each token by one of the :data:`METHODS`, in one forced pass.
@@ -290,37 +287,50 @@ def attribution(
     Args:
         model: a traced model.
         source: as for :meth:`visformer.adapters.base.TracedModel.trace`.
-        target: the target; None: an encoder-decoder's own translation.
+        target: the target; None: an encoder-decoder's own translation. Of an encoder its second sentence.
         method: a key of :data:`METHODS`.
-        stack: "encoder", "decoder" or "cross": which attention; "alti+" and "rollout" then follow the encoder's
-            layers, or say what a row takes from the target. "total", and of methods of the whole model "cross", too:
-            from source tokens to predicted words; of a decoder-only model from its own tokens.
+        stack: which attention, such as "decoder.cross_attn"; "alti+" and "rollout" then follow the encoder's layers, or
+            say what a row takes from the target. None: the last that the model has, in which methods of the whole
+            model go from source tokens to predicted words; of a decoder-only model from its own tokens.
         layer: from 0, for "raw", "norm" and "alti"; None: the last.
         head: from 0, for "raw" and "norm"; None: all heads together.
+        answer: an :data:`visformer.analysis.Answer`, whose logit the methods that run the model explain; None: what
+            each row predicts, of a classifier its likeliest label.
+        row: of the answer.
         to: target language.
 
     Returns:
         The numbers with the tokens along both axes.
 
     Raises:
-        VisformerError: there is no such method, or it has no such stack, layer or head in this model.
+        VisformerError: there is no such method, or it has no such stack, layer or head in this model, or asks nothing.
         MissingTensor: the model does not let a tensor be read that the method needs.
         TraceError: norms are elsewhere in this family.
     """
     if method not in METHODS:
         raise VisformerError(N_("method={method!r} is none of {known}."), method=method, known=", ".join(METHODS))
+    one = METHODS[method]
+    if one.of != "model" and answer is not None:
+        raise VisformerError(
+            N_("answer={answer!r}: {method} is the same whatever is predicted; leave answer out."),
+            answer=answer,
+            method=method,
+        )
+    there = [each.name for each in STACKS if each.of_kind(model.info.kind)]
+    where = _place(one, there[-1:] if one.of == "model" else there, stack, layer=layer, head=head)
     target = own_target(model, source, target, to)
-    of = METHODS[method].of
-    places = _PLACES[of] + (("decoder",) if of == "model" and model.info.kind == "decoder" else ())
-    _require(method, places, stack, layer=layer, head=head)
-    if of == "model":
-        return _of_model(model, source, target, METHODS[method], to)
-    trace = model.trace(source, target, to=to, record=needed(model, method))
-    return attribution_of(trace, method=method, stack=stack, layer=layer, head=head)
+    if one.of == "model":
+        trace, of = ask(model, source, target, answer=answer, row=row, to=to)
+        value = one.compute(model, source, target, answer=answer, row=row, to=to)
+        keys = trace.tokens["tgt" if model.info.kind == "decoder" else "src"]
+        rows = trace.tokens["next"] if of is None else (of.name,)
+        return _told(one, value, rows, keys, "prediction" if of is None else "answer", where)
+    trace = traced(model, source, target, to=to, record=needed(model, method))
+    return attribution_of(trace, method=method, stack=where, layer=layer, head=head)
 
 
 def attribution_of(
-    trace: Trace, *, method: str, stack: Where = "cross", layer: int | None = None, head: int | None = None
+    trace: Trace, *, method: str, stack: StackName | None = None, layer: int | None = None, head: int | None = None
 ) -> Attribution:
     """Compute :func:`attribution` from a Trace, for the methods that do not run the model themselves.
 
@@ -342,32 +352,40 @@ def attribution_of(
     known = [name for name, one in METHODS.items() if one.of != "model"]
     if method not in known:
         raise VisformerError(N_("method={method!r} is none of {known}."), method=method, known=", ".join(known))
-    of = METHODS[method].of
-    _require(method, _PLACES[of], stack, layer=layer, head=head)
-    if of == "shares":
-        return _of_shares(trace, METHODS[method], stack)
-    return _of_attention(trace, METHODS[method], stack, layer, head)
+    there = [each.name for each in STACKS if each.in_trace(trace)]
+    where = _place(METHODS[method], there, stack, layer=layer, head=head)
+    if METHODS[method].of == "shares":
+        return _of_shares(trace, METHODS[method], where)
+    return _of_attention(trace, METHODS[method], where, layer, head)
 
 
-def _require(method: str, places: tuple[str, ...], stack: str, *, layer: int | None, head: int | None) -> None:
-    """Refuse a place that the method does not know."""
-    if stack not in places:
+def _place(
+    method: Method, there: Sequence[str], stack: str | None, *, layer: int | None, head: int | None
+) -> StackName:
+    """Return the attention that is meant, and refuse a place that the method does not know; ``there``: those it has."""
+    if not there or (stack is not None and stack not in there):
         raise VisformerError(
-            N_("stack={stack!r}: {method} can be had for {known}."), stack=stack, method=method, known=", ".join(places)
+            N_("stack={stack!r}: {method} can be had for {known}."),
+            stack=stack,
+            method=method.name,
+            known=", ".join(there) or "-",
         )
-    of = METHODS[method].of
-    for name, given, refused in (("layer", layer, of in ("shares", "model")), ("head", head, of != "heads")):
+    for name, given, refused in (
+        ("layer", layer, method.of in ("shares", "model")),
+        ("head", head, method.of != "heads"),
+    ):
         if given is not None and refused:
             raise VisformerError(
                 N_("{name}={given}: {method} is of all of them together; leave {name} out."),
                 name=name,
                 given=given,
-                method=method,
+                method=method.name,
             )
+    return next(name for name in reversed(there) if stack in (None, name))  # type: ignore[misc]
 
 
-def _of_attention(trace: Trace, method: Method, stack: Where, layer: int | None, head: int | None) -> Attribution:
-    part, kind = ("decoder", "cross_attn") if stack == "cross" else (stack, "self_attn")
+def _of_attention(trace: Trace, method: Method, stack: StackName, layer: int | None, head: int | None) -> Attribution:
+    part, kind = stack.split(".")
     layers = trace.layers(part, kind)  # type: ignore[arg-type]
     chosen = max(layers) if layer is None else layer
     if chosen not in layers:
@@ -382,28 +400,15 @@ def _of_attention(trace: Trace, method: Method, stack: Where, layer: int | None,
     return _told(method, value, queries, (*keys, *more), "input", stack, chosen, head)
 
 
-def _of_shares(trace: Trace, method: Method, stack: Where) -> Attribution:
-    blocks = blocks_of(trace, method.name)
-    both = None not in (blocks.encoder, blocks.decoder)
-    if (stack == "encoder" and blocks.encoder is None) or (stack == "decoder" and blocks.decoder is None):
-        raise VisformerError(N_("stack={stack!r}: this model has none."), stack=stack)
-    if stack == "encoder" or blocks.decoder is None:
+def _of_shares(trace: Trace, method: Method, stack: StackName) -> Attribution:
+    blocks_of(trace, method.name)
+    if stack == "encoder.self_attn":
         assert method.share is not None
         value = through_encoder(trace, partial(method.share, trace), method.name)
         return _told(method, value, trace.tokens["src"], trace.tokens["src"], "input", stack)
     src, tgt = method.compute(trace)
-    if both and stack != "decoder":
-        return _told(method, src, trace.tokens["next"], trace.tokens["src"], "prediction", stack)
-    return _told(method, tgt, trace.tokens["next"], trace.tokens["tgt"], "prediction", stack)
-
-
-def _of_model(
-    model: "TracedModel", source: "Text", target: "Text | None", method: Method, to: str | None
-) -> Attribution:
-    value = method.compute(model, source, target, to=to)
-    trace = model.trace(source, target, to=to)
-    keys = trace.tokens["tgt" if model.info.kind == "decoder" else "src"]
-    return _told(method, value, trace.tokens["next"], keys, "prediction", "total")
+    value, side = (src, "src") if stack == "decoder.cross_attn" else (tgt, "tgt")
+    return _told(method, value, trace.tokens["next"], trace.tokens[side], "prediction", stack)
 
 
 def _told(
@@ -412,7 +417,7 @@ def _told(
     queries: tuple[str, ...],
     keys: tuple[str, ...],
     row: Row,
-    stack: Where,
+    stack: StackName,
     layer: int | None = None,
     head: int | None = None,
 ) -> Attribution:
@@ -421,19 +426,28 @@ def _told(
 
 
 def deletion(
-    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: ArrayLike, to: str | None = None
+    model: "TracedModel",
+    source: "Text",
+    target: "Text | None" = None,
+    *,
+    values: ArrayLike,
+    answer: Answer | None = None,
+    row: int = -1,
+    to: str | None = None,
 ) -> Floats:
-    """Log p of each row's word while its source tokens are hidden, the one with the greatest value first.
+    """Log p of each row's word, or what is asked for, while its source tokens are hidden, greatest value first.
 
     "RISE: Randomized Input Sampling for Explanation of Black-box Models", section 3. Tokens are hidden as by
     :func:`masking`, which therefore wins by construction: it has measured the first step of every curve. A curve
     cannot say why a token matters, and sentences with hidden tokens are none that the model was trained on.
 
     Args:
-        model: a traced model that predicts tokens.
+        model: a traced model that predicts tokens or labels.
         source: as for :func:`masking`.
         target: as for :func:`masking`.
         values: (row, source token), of any method; ties are hidden from left to right.
+        answer: as for :func:`masking`.
+        row: as for :func:`masking`.
         to: target language.
 
     Returns:
@@ -444,13 +458,20 @@ def deletion(
         VisformerError: as for :func:`masking`.
         EditError: as for :func:`masking`.
     """
-    return _curves(Hidden(model, source, target, to=to), values, inserted=False)
+    return _curves(Hidden(model, source, target, answer=answer, row=row, to=to), values, inserted=False)
 
 
 def insertion(
-    model: "TracedModel", source: "Text", target: "Text | None" = None, *, values: ArrayLike, to: str | None = None
+    model: "TracedModel",
+    source: "Text",
+    target: "Text | None" = None,
+    *,
+    values: ArrayLike,
+    answer: Answer | None = None,
+    row: int = -1,
+    to: str | None = None,
 ) -> Floats:
-    """Log p of each row's word while its source tokens, all hidden, come back, the one with the greatest value first.
+    """Log p of each row's word, or what is asked for, while its source tokens, all hidden, come back, greatest first.
 
     See :func:`deletion`, also for what it cannot say; :func:`masking`, which hides tokens in the same way, has an
     advantage by construction here, too.
@@ -460,6 +481,8 @@ def insertion(
         source: as for :func:`deletion`.
         target: as for :func:`deletion`.
         values: as for :func:`deletion`.
+        answer: as for :func:`deletion`.
+        row: as for :func:`deletion`.
         to: as for :func:`deletion`.
 
     Returns:
@@ -470,7 +493,7 @@ def insertion(
         VisformerError: as for :func:`masking`.
         EditError: as for :func:`masking`.
     """
-    return _curves(Hidden(model, source, target, to=to), values, inserted=True)
+    return _curves(Hidden(model, source, target, answer=answer, row=row, to=to), values, inserted=True)
 
 
 def _curves(hidden: Hidden, values: ArrayLike, *, inserted: bool) -> Floats:

@@ -18,7 +18,7 @@ from visformer.export.formats import FORMATS, Format
 from visformer.model.positions import PAPERS, described
 from visformer.pictures.style import Theme
 from visformer.system.memory import enough_memory
-from visformer.trace.stacks import SHORT_NAMES, ranges, short_name
+from visformer.trace.stacks import STACKS, ranges
 from visformer.web.selection import Exported
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _kind(option: "Option") -> Any:
 @_out(_BY_ENDING, "The file to write; its ending selects the format:", required=True)
 @click.option(
     "--stack",
-    type=click.Choice([*SHORT_NAMES]),
+    type=click.Choice([stack.name for stack in STACKS]),
     help="By default the one that the pages begin with; with --layer or --head the first of the model.",
 )
 @click.option("--layer", type=_FROM_1, help="From 1, as on screen.")
@@ -298,19 +298,19 @@ def export(
     \b
     Examples:
       visformer export "I went to school." -o attention.html
-      visformer export "I went to school." -o head.svg --stack cross --layer 3 --head 6
-      visformer export "I went to school." -o heads.png --stack cross --theme dark
-      visformer export "I went to school." -o arcs.svg --stack cross --layer 3 --head 6 --view arcs
-      visformer export "I went to school." -o map.html --picture map --stack cross --layer 3 --head 6
-      visformer export "I went to school." -o history.html --picture history --stack cross --layer 3 --head 6
-      visformer export "I went to school." -o stream.png --picture stream --stack decoder
+      visformer export "I went to school." -o head.svg --stack decoder.cross_attn --layer 3 --head 6
+      visformer export "I went to school." -o heads.png --stack decoder.cross_attn --theme dark
+      visformer export "I went to school." -o arcs.svg --stack decoder.cross_attn --layer 3 --head 6 --view arcs
+      visformer export "I went to school." -o map.html --picture map --stack decoder.cross_attn --layer 3 --head 6
+      visformer export "I went to school." -o history.html --picture history --layer 3 --head 6
+      visformer export "I went to school." -o stream.png --picture stream --stack decoder.self_attn
       visformer export "I went to school." -o beams.svg --picture beams --beams 6
       visformer export "I went to school." -o growing.svg --picture growing --layer 3 --step 2
       visformer export -o circle.svg --picture position-circle --pos 3 --offset 5
       visformer export -o lab.svg --picture lab --example self-attention
       visformer export --trace trace.safetensors -o weights.csv
       visformer export - -o pages < sentences.txt                 # pages/1.html, pages/2.html ...
-      visformer export - -o head-{n}.svg --stack cross < sentences.txt
+      visformer export - -o head-{n}.svg --stack decoder.cross_attn < sentences.txt
     """
     from visformer.adapters.load import load
     from visformer.export import save
@@ -334,7 +334,7 @@ def export(
     how: dict[str, Any] = {"theme": theme, "scale": scale, "gettext": translations(lang).gettext, "lang": lang}
     numbers = Trace.load(saved) if saved else None if declared and declared.alone else load(model)
     _note_formula(declared, numbers)
-    stack = SHORT_NAMES[choices["stack"]] if choices["stack"] else None
+    stack = choices["stack"]
     layer, head, query = (choices[name] and choices[name] - 1 for name in ("layer", "head", "query"))
 
     def write(sentence: str | None, out: Path, _line: int | None) -> None:
@@ -375,8 +375,8 @@ def _drawn(picture: "Picture", source: "Source", given: dict[str, Any]) -> Any:
     """Draw a picture: panels or a figure."""
     from visformer.pictures.registry.options import OptionError
 
-    if given.get("stack") and SHORT_NAMES[given["stack"]] not in source.stacks:
-        stacks = " and ".join(short_name(stack) for stack in source.stacks)
+    if given.get("stack") and given["stack"] not in source.stacks:
+        stacks = " and ".join(source.stacks)
         message = f"{given['stack']}: the model has no such attention, only {stacks}."
         raise click.BadParameter(message, param_hint="--stack")
     values = {name: _value(picture.option(name), value) for name, value in given.items() if name in picture.names}
@@ -391,8 +391,6 @@ def _value(option: "Option", given: Any) -> Any:
     """Convert a command-line value to Python's: counted from 0, and with full names."""
     from visformer.pictures.registry.options import Choice, PlaceOption, Several
 
-    if option.name == "stack":
-        return SHORT_NAMES[given]
     if isinstance(option, PlaceOption):
         return given - option.first
     if isinstance(option, Several):

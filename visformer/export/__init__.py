@@ -1,8 +1,8 @@
 """Export of a Trace or a picture to a file, whose ending selects the format. Needs neither torch nor Streamlit.
 
 ``save`` writes a file, ``site`` the translator as a page of its own. The other functions return their content as text
-or bytes: ``page`` (HTML), ``to_png``, and those whose names end in ``_svg``, ``_csv``, ``_json`` and ``_tensors``. A
-Trace as safetensors is :meth:`visformer.trace.Trace.to_bytes`.
+or bytes: ``page`` (HTML), ``to_pdf``, ``to_png``, and those whose names end in ``_svg``, ``_csv``, ``_json`` and
+``_tensors``. A Trace as safetensors is :meth:`visformer.trace.Trace.to_bytes`.
 
 The functions are imported on first use: the command line and the pages import :mod:`visformer.export.formats` before
 NumPy.
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from visformer.system.arguments import public
 
 _PLACES = {
-    "visformer.export.attention": "arcs_svg attention_svg tokens_svg",
+    "visformer.export.attention": "arcs_svg attention_svg pair_svg tokens_svg",
     "visformer.export.curves": "figure_svg",
     "visformer.export.saving": "save",
-    "visformer.export.svg": "heads_svg panels_svg to_png",
+    "visformer.export.svg": "heads_svg panels_svg to_pdf to_png",
     "visformer.export.tables": "figure_csv figure_json panels_csv panels_json panels_tensors to_csv to_json",
     "visformer.web.page": "history_page model_page page pair_page",
     "visformer.web.site": "site",
@@ -28,11 +28,13 @@ __all__ = sorted(_PUBLIC)
 if TYPE_CHECKING:
     from visformer.export.attention import arcs_svg as arcs_svg
     from visformer.export.attention import attention_svg as attention_svg
+    from visformer.export.attention import pair_svg as pair_svg
     from visformer.export.attention import tokens_svg as tokens_svg
     from visformer.export.curves import figure_svg as figure_svg
     from visformer.export.saving import save as save
     from visformer.export.svg import heads_svg as heads_svg
     from visformer.export.svg import panels_svg as panels_svg
+    from visformer.export.svg import to_pdf as to_pdf
     from visformer.export.svg import to_png as to_png
     from visformer.export.tables import figure_csv as figure_csv
     from visformer.export.tables import figure_json as figure_json

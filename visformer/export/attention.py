@@ -13,6 +13,7 @@ from visformer.export.marks import MarkBlock, document, hexadecimal, ink_on, ram
 from visformer.export.svg import heads_svg, panels_svg, scale_legend, speakers_legend, words_of
 from visformer.i18n import Gettext
 from visformer.panel import Panel, map_scale, stack_title, traced
+from visformer.pictures.sides import Sides
 from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme
 from visformer.trace import Trace
 from visformer.trace.stacks import STACKS, Stack, ranges
@@ -152,7 +153,6 @@ def attention_svg(
     if view not in get_args(Exported):
         raise VisformerError(N_("view is {view!r}; it can be {views}."), view=view, views=", ".join(get_args(Exported)))
     chosen = _stack(trace, _begun(trace, stack, layer, head)[0])
-    label = gettext(chosen.label)
     scale = map_scale(trace)
     how: dict[str, Any] = {"theme": theme, "gettext": gettext, "about": trace.about}
     if layer is None and head is None and view == "heatmap":
@@ -160,20 +160,66 @@ def attention_svg(
         return heads_svg(
             _all_heads(trace, chosen), title=title, scale=scale["scale"], limit=scale.get("limit", 1.0), **how
         )
-    place = selected(trace, stack=stack, layer=layer, head=head)
-    where = gettext(N_("Layer {layer} · Head {head}")).format(layer=place.layer + 1, head=place.head + 1)
-    name = trace.layers(chosen.part, chosen.kind)[place.layer].name
-    panel = traced(trace, name, place.head, title=f"{label} · {where}", **scale)
-    if (sink := sink_of(trace, trace[name])) is not None:
-        panel = _with_column(panel, sink.value[place.head], gettext(SINK))
+    panel = _head(trace, gettext, stack=stack, layer=layer, head=head)
     if view == "arcs":
         return arcs_svg(panel, **how)
     if view == "tokens":
         _check(chosen, "query", query, range(len(panel.rows)))
         return tokens_svg(panel, query, **how)
-    if panel.scale == "weight":  # an unread cell is left empty, as in the explorer
-        panel = replace(panel, values=np.where(panel.values == 0, np.nan, panel.values))
-    return panels_svg(panel, **how)
+    return panels_svg(_as_in_the_explorer(panel), **how)
+
+
+def pair_svg(
+    sides: Sides,
+    *,
+    stack: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    theme: Theme = "light",
+    gettext: Callable[[str], str] = str,
+) -> str:
+    """Draw one head of two passes side by side.
+
+    Args:
+        sides: two passes that are compared.
+        stack: as for :func:`attention_svg`.
+        layer: from 0.
+        head: from 0; without all three it is the head that the pages begin with.
+        theme: "light" or "dark".
+        gettext: translates the words on the picture.
+
+    Returns:
+        A standalone SVG document.
+
+    Raises:
+        TraceError: one of them has no such head.
+    """
+    place = selected(sides.first, stack=stack, layer=layer, head=head)
+    panels = []
+    for trace, title in ((sides.first, sides.titles[0]), (sides.second, sides.titles[1])):
+        panel = _head(trace, gettext, stack=place.stack, layer=place.layer, head=place.head)
+        panels.append(replace(_as_in_the_explorer(panel), title=f"{title} · {panel.title}"))
+    about = " | ".join(filter(None, (sides.first.about, sides.second.about)))
+    return panels_svg(*panels, theme=theme, gettext=gettext, about=about)
+
+
+def _head(trace: Trace, gettext: Callable[[str], str], **given: Any) -> Panel:
+    """The weights of a head, with its sink as the last column, and where it is."""
+    place = selected(trace, **given)
+    chosen = _stack(trace, place.stack)
+    where = gettext(N_("Layer {layer} · Head {head}")).format(layer=place.layer + 1, head=place.head + 1)
+    name = trace.layers(chosen.part, chosen.kind)[place.layer].name
+    panel = traced(trace, name, place.head, title=f"{gettext(chosen.label)} · {where}", **map_scale(trace))
+    if (sink := sink_of(trace, trace[name])) is not None:
+        panel = _with_column(panel, sink.value[place.head], gettext(SINK))
+    return panel
+
+
+def _as_in_the_explorer(panel: Panel) -> Panel:
+    """Leave an unread cell empty."""
+    return (
+        replace(panel, values=np.where(panel.values == 0, np.nan, panel.values)) if panel.scale == "weight" else panel
+    )
 
 
 def _with_column(panel: Panel, values: NDArray[Any], label: str) -> Panel:

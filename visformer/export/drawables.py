@@ -138,6 +138,12 @@ class DrawnPair(Drawable):
     def page(self, options: Options) -> str:
         return export.pair_page(self.shown, **options.words, start=options.start)
 
+    def svg(self, options: Options) -> str:
+        place = options.place
+        if options.start is not None and options.start.get("stack"):
+            place = {name: options.start.get(name) for name in ("stack", "layer", "head")}
+        return export.pair_svg(self.shown, **place, theme=options.theme, gettext=options.gettext)
+
     def frame(self, options: Options) -> str:
         from visformer.web.page import pair_frame
 

@@ -49,6 +49,7 @@ FORMATS = (
         lambda drawn, options: export.to_png(drawn.svg(options), scale=options.scale),
         {
             "trace": "",  # the explorer has a button for what is on screen
+            "pair": N_("One head of both, for slides"),
             "panels": N_("The pictures, for slides"),
             "figure": N_("The picture, for slides"),
         },
@@ -59,14 +60,28 @@ FORMATS = (
         "image/svg+xml",
         "picture",
         N_(
-            "one head as a matrix, arcs or shaded tokens, all heads of a stack, any panels, curves, bars and "
-            "trees; sharp at every size"
+            "one head as a matrix, arcs or shaded tokens, one of two passes, all heads of a stack, any panels, curves, "
+            "bars and trees; sharp at every size"
         ),
         lambda drawn, options: drawn.svg(options),
         {
             "trace": N_("The selected head, sharp at every size"),
+            "pair": N_("One head of both, sharp at every size"),
             "panels": N_("The pictures, sharp at every size"),
             "figure": N_("The picture, sharp at every size"),
+        },
+    ),
+    Format(
+        "PDF",
+        "application/pdf",
+        "picture",
+        N_("the same as SVG on a page of its size, for papers and printing; needs the extra `pdf`"),
+        lambda drawn, options: export.to_pdf(drawn.svg(options)),
+        {
+            "trace": N_("The selected head, for papers and printing"),
+            "pair": N_("One head of both, for papers and printing"),
+            "panels": N_("The pictures, for papers and printing"),
+            "figure": N_("The picture, for papers and printing"),
         },
     ),
     Format(

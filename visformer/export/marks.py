@@ -21,6 +21,9 @@ from visformer.pictures.style import BACKGROUND, FONTS, RAMPS, Theme
 DRAWN_CELLS = 20_000
 """Up to this many cells are drawn as vectors, sharp at any size; more become an image with one pixel per cell."""
 
+DRAWN_TOGETHER = 400_000
+"""The same of all matrices of a picture, some 15 MB."""
+
 MARGIN = 16
 """Space around a picture, in CSS pixels."""
 
@@ -133,9 +136,19 @@ def ink_on(colour: tuple[int, int, int]) -> str:
     return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#fff"
 
 
-def cells(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
-    """Draw a matrix of coloured cells; ``steps``, (row, column), index the ramp; ``size``: width, height of a cell."""
-    if steps.size > DRAWN_CELLS:
+def cells(
+    steps: NDArray[np.uint8],
+    colours: tuple[tuple[int, int, int], ...],
+    size: tuple[float, float],
+    *,
+    together: int = 1,
+) -> str:
+    """Draw a matrix of coloured cells.
+
+    ``steps``, (row, column), index the ramp; ``size``: width, height of a cell; ``together``: matrices as large as this
+    one in the picture.
+    """
+    if steps.size > min(DRAWN_CELLS, DRAWN_TOGETHER // together):
         return _image(steps, colours, size)
     width, height = size
     runs: dict[int, list[str]] = {}

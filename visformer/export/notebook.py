@@ -14,7 +14,6 @@ from visformer.pictures.map import WholeModel
 from visformer.pictures.sides import Sides
 from visformer.system import limits
 from visformer.trace import Trace
-from visformer.trace.stacks import SHORT_NAMES
 from visformer.web.selection import START_VIEW, Selection
 
 
@@ -41,7 +40,6 @@ def explorer(
     trace: Trace,
     *,
     stack: str | None = None,
-    attention: Literal["self_attn", "cross_attn"] | None = None,
     layer: int | None = None,
     head: int | None = None,
     view: str = START_VIEW,
@@ -63,9 +61,8 @@ def explorer(
 
     Args:
         trace: holds attention patterns or maps.
-        stack: a name as for :func:`visformer.export.save`, such as "decoder.cross_attn", or "encoder", "decoder" or
-            "cross"; None: with ``layer`` or ``head`` the first in the Trace, otherwise the pages' first head.
-        attention: with ``stack`` "encoder" or "decoder", as for :meth:`visformer.trace.Trace.stack`.
+        stack: as for :func:`visformer.export.save`, such as "decoder.cross_attn"; None: with ``layer`` or ``head`` the
+            first in the Trace, otherwise the pages' first head.
         layer: the layer of the head; None: the first in the Trace.
         head: the head; None: the first.
         view: how the head is drawn: "tokens", shaded text, "heatmap", "arcs" or, with all heads larger, "layer".
@@ -91,8 +88,7 @@ def explorer(
         TraceError: the Trace has no such place, or there is no such view or order; the message says what there is.
         BudgetError: there are more weights than can be shown.
     """
-    name = f"{stack or '*'}.{attention}" if attention else SHORT_NAMES.get(stack or "", stack)
-    place = selected(trace, stack=name, layer=layer, head=head, query=query, key=key)
+    place = selected(trace, stack=stack, layer=layer, head=head, query=query, key=key)
     here: dict[str, Any] = {"stack": place.stack, "layer": place.layer, "head": place.head}
     locked = [selected(trace, **here, query=row, key=column) for row, column in cells]
     others = [selected(trace, stack=place.stack, layer=one, head=other) for one, other in heads]
@@ -210,8 +206,7 @@ def link(
     second = meta.get("target") if meta.get("forced") else meta.get("pair")
     query = {"model": meta.get("model"), "text": meta["source"], "target": second, "view": view}
     if any(place is not None for place in (stack, layer, head)):
-        name = SHORT_NAMES.get(stack or "", stack)
-        query |= selected(trace, stack=name, layer=layer, head=head).link()
+        query |= selected(trace, stack=stack, layer=layer, head=head).link()
         query |= {"view": view} if view else {}
     return f"{base.rstrip('/')}/{page}?{urlencode({name: str(text) for name, text in query.items() if text})}"
 

@@ -41,7 +41,7 @@ def save(
 
     Args:
         what: a Trace; a panel or several; a figure of curves or bars of :mod:`visformer.figures`; or what a browser
-            draws, such as the result of ``vf.figures.map`` or ``vf.figures.history``.
+            draws, such as the result of ``vf.figures.map``, ``vf.figures.history`` or ``vf.compare``.
         path: the file. Not every format fits: .html takes a Trace or what a browser draws, .safetensors no figure.
         stack: "encoder.self_attn", "decoder.self_attn" or "decoder.cross_attn"; None: with
             ``layer`` or ``head`` the first in the Trace, otherwise the one that the pages begin with.

@@ -1,6 +1,8 @@
-"""Panels and all heads of a stack as SVG, with the labels, colours and numbers of the pages; SVG as PNG. No browser."""
+"""Panels and all heads of a stack as SVG, with the labels, colours and numbers of the pages; SVG as PNG and PDF."""
 
+import html
 import math
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visformer.errors import N_, VisformerError, translated
+from visformer.errors import N_, BudgetError, VisformerError, translated
 from visformer.export.marks import (
     MarkBlock,
     cells,
@@ -92,10 +94,21 @@ def heads_svg(
 
     Raises:
         VisformerError: there is no layer.
+        BudgetError: there are more weights than limits.PICTURE_WEIGHTS.
     """
     if not layers:
         raise VisformerError(N_("There is no layer to draw: give at least one."))
     n_heads, (n_queries, n_keys) = max(map(len, layers.values())), next(iter(layers.values())).shape[1:]
+    if (count := sum(map(len, layers.values())) * n_queries * n_keys) > limits.PICTURE_WEIGHTS:
+        raise BudgetError(
+            N_(
+                "A picture of all {heads:,} heads would hold {count:,} weights, over the limit of {limit:,}: choose a "
+                "layer and a head, or a shorter text."
+            ),
+            heads=sum(map(len, layers.values())),
+            count=count,
+            limit=limits.PICTURE_WEIGHTS,
+        )
     size, step, left, top = 84.0, 90.0, 26.0, 46.0
     colours = ramp(scale, theme)
     title = translated(title, gettext)
@@ -109,7 +122,8 @@ def heads_svg(
         parts.append(text(str(layer + 1), 8, middle, size=12, fill=FAINT[theme], anchor="middle"))
         for head in range(len(patterns)):
             steps = steps_of(patterns[head], scale, limit)
-            block = MarkBlock(size, size, cells(steps, colours, (size / n_keys, size / n_queries)))
+            drawn = cells(steps, colours, (size / n_keys, size / n_queries), together=sum(map(len, layers.values())))
+            block = MarkBlock(size, size, drawn)
             parts.append(block.at(left + head * step, top + row * step))
     legend = scale_legend(scale, theme, limit=limit)
     parts.append(legend.at(left, top + len(layers) * step + 8))
@@ -384,12 +398,9 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
     Raises:
         VisformerError: the scale is not above 0, or the picture would be too large.
     """
-    import re
-
     from resvg_py import svg_to_bytes
 
-    size = re.match(r'<svg [^>]*?width="([0-9]+)" height="([0-9]+)"', svg)
-    longest = max(map(int, size.groups())) if size else 0
+    longest = max(_size_of(svg))
     if not 0 < scale * longest <= limits.PNG_SIDE:
         raise VisformerError(
             N_(
@@ -400,3 +411,57 @@ def to_png(svg: str, *, scale: float = 3.0) -> bytes:
             limit=limits.PNG_SIDE,
         )
     return bytes(svg_to_bytes(svg_string=svg, zoom=scale))
+
+
+def to_pdf(svg: str) -> bytes:
+    """Set an SVG as a page of its own size, with curves and text as such, by typst and the fonts of this system.
+
+    Args:
+        svg: as from :func:`visformer.export.svg.panels_svg`.
+
+    Returns:
+        A PDF file of one page; a CSS pixel is 1/96 of an inch. Fonts are embedded as far as they are used.
+
+    Raises:
+        VisformerError: the package typst is not installed, or the page would be larger than a PDF's can be.
+    """
+    try:
+        import typst
+    except ImportError:
+        raise VisformerError(
+            N_("A PDF needs the package typst: pip install typst, or install visformer with the extra pdf.")
+        ) from None
+    width, height = _size_of(svg)
+    if not 0 < max(width, height) <= _PAGE:
+        raise VisformerError(
+            N_("A page of {width} x {height} pixels cannot be a PDF: a side may have up to {limit}. Save it as SVG."),
+            width=width,
+            height=height,
+            limit=_PAGE,
+        )
+    page: bytes = typst.compile(
+        _TYPST.format(width=width * 0.75, height=height * 0.75).encode(),
+        sys_inputs={"svg": svg, "title": _title_of(svg)},
+    )
+    return page
+
+
+_PAGE = 19_200
+"""Pixels on a side of the largest page, 14,400 points (ISO 32000-1, annex C.2)."""
+
+_TYPST = """#set document(title: sys.inputs.title, date: none)
+#set page(width: {width}pt, height: {height}pt, margin: 0pt)
+#image(bytes(sys.inputs.svg), width: 100%)
+"""
+
+
+def _size_of(svg: str) -> tuple[int, int]:
+    """Width and height of a document of ours, in CSS pixels."""
+    found = re.match(r'<svg [^>]*?width="([0-9]+)" height="([0-9]+)"', svg)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _title_of(svg: str) -> str:
+    """The title of a document of ours."""
+    found = re.search("<title>(.*?)</title>", svg, re.DOTALL)
+    return html.unescape(found[1]) if found else ""

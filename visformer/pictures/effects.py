@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,19 +11,80 @@ from numpy.typing import NDArray
 
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of
 from visformer.analysis import methods as attributions
+from visformer.analysis.answers import Answer, asked, spoken
 from visformer.analysis.effects import lens, patching, weight_effects
-from visformer.analysis.methods import Attribution, Where, attribution, attribution_of, globs
+from visformer.analysis.methods import Attribution, attribution, attribution_of, globs
 from visformer.errors import N_, VisformerError
 from visformer.i18n import Gettext, paragraph
 from visformer.panel import AXIS_TITLES, PREDICTING, Labels, Panel, numbered, predicting, tokens_of, traced
-from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text
+from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text, longest_word
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
 from visformer.system.progress import report
+from visformer.trace.stacks import StackName
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
+
+
+def predicts_next(setting: Setting) -> bool:
+    """Whether the model predicts next tokens, not labels or hidden tokens."""
+    trace = setting.patterns
+    return "next" in trace.tokens and not trace.meta.get("labels")
+
+
+def answer_rows(setting: Setting) -> tuple[str, ...]:
+    """Return a name for each row of the logits; of a classifier of whole texts there are none."""
+    if predicts_next(setting):
+        return tuple(rows_of(setting))
+    trace = setting.source.record(("logits",))
+    side = trace["logits"].axes[0].side if "logits" in trace else None
+    return tuple(map(visible, trace.tokens[side])) if side else ()
+
+
+_OF_RUNS = N_("what both runs predict")
+
+
+def _of_what(setting: Setting) -> dict[int, str]:
+    """What an effect can be on: 0: what each row predicts; from 1 on: a row."""
+    rows = enumerate(answer_rows(setting), 1)
+    each = N_("what each row predicts") if predicts_next(setting) else N_("the whole text")
+    if "corrupt" in setting:
+        each = _OF_RUNS
+    return {0: setting.gettext(each)} | {i: f"{i} · {row}" for i, row in rows}
+
+
+def _first_of(setting: Setting) -> int:
+    """What an effect is on at first: of a classifier of tokens the longest word."""
+    of_tokens = not predicts_next(setting) and answer_rows(setting)
+    return 1 + longest_word(setting.patterns, "src" if "src" in setting.patterns.tokens else "tgt") if of_tokens else 0
+
+
+def _answers(setting: Setting) -> dict[str, str]:
+    """Return the answers that a page suggests: labels, or the likeliest tokens of the row, and the first pair."""
+    trace = setting.source.record(("logits",))
+    row = max(0, setting["of"] - 1 if "of" in setting else setting.get("row", 0))
+    labels, likeliest = trace.meta.get("labels"), trace.meta.get("likeliest") or ()
+    names = [*labels] if labels else [*likeliest[row]][:5] if row < len(likeliest) else []
+    (predicted,) = asked(trace, None, row if answer_rows(setting) else -1).names
+    both = [f"{a} − {b}" for a in names for b in names if a != b] if labels and len(names) < 4 else []
+    both = both or ([f"{names[0]} − {names[1]}"] if len(names) > 1 else [])
+    said = setting.gettext(N_("{token} (predicted)")).format(token=visible(predicted))
+    if "corrupt" in setting:
+        said = setting.gettext(_OF_RUNS)
+    return {"": said} | {name: visible(name) for name in (*names, *both)}
+
+
+def asking(setting: Setting) -> dict[str, Any]:
+    """Return what a setting asks of a prediction, as the analyses take it; nothing: what each row predicts."""
+    given, of = setting.get("answer", "").strip(), setting.get("of", 0)
+    if not given and not of and predicts_next(setting):
+        return {}
+    row = of - 1 if of else -1
+    if not given and predicts_next(setting):
+        return {"answer": int(setting.patterns.meta["ids"]["next"][row]), "row": row}
+    return {"answer": spoken(given) if given else None, "row": row}
 
 
 Cell = tuple[int | None, int | None]
@@ -38,6 +100,7 @@ def measure_weights(setting: Setting, alone: Cell | None = None) -> weight_effec
         head=setting["head"],
         how=setting["how"],
         progress=report,
+        **asking(setting),
         **few,
     )
     return effects
@@ -51,7 +114,15 @@ _ESTIMATED = N_("effect of each weight (nats), estimated by the gradient: above 
 _OF = {
     "row": N_("On the log-probability of what the row predicts. Below 0: the weight speaks for it."),
     "target": N_("On the log-probability of the whole target. Below 0: the weight speaks for it."),
+    "answer": N_("On {answer}. Below 0: the weight speaks for it."),
 }
+_LOGITS = (N_("the logit of “{a}”"), N_("the logit of “{a}” minus that of “{b}”"))
+
+
+def logit_of(answer: tuple[str, ...], gettext: Gettext) -> str:
+    """Name a logit, or the difference of two, in a sentence."""
+    a, b = map(visible, (*answer, "")[:2])
+    return gettext(_LOGITS[len(answer) - 1]).format(a=a, b=b)
 
 
 def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
@@ -77,9 +148,15 @@ def draw_weights(setting: Setting, cell: Cell = (None, None)) -> list[Panel]:
         values=np.where(effects.pattern > 0, values, np.nan).astype(np.float32),
         scale="signed",
         digits=_digits(values),
-        note=_OF[effects.predicts],
+        note=_noted(effects, setting.gettext),
     )
     return [replace(panel, click="says", outlined=outlined) for panel in (pattern, effect)]
+
+
+def _noted(effects: weight_effects.WeightEffects, gettext: Gettext) -> str:
+    """Say what the effects are on."""
+    said = _OF[effects.predicts]
+    return gettext(said).format(answer=logit_of(effects.answer, gettext)) if effects.answer else said
 
 
 def _digits(values: NDArray[Any]) -> int:
@@ -110,6 +187,8 @@ _SAID = {
         "With this key masked (its weight was {weight}), the log-probability of the whole target changes by {effect} "
         "nats."
     ),
+    ("zero", "answer"): N_("Without this weight ({weight}), {answer} changes by {effect} nats."),
+    ("mask", "answer"): N_("With this key masked (its weight was {weight}), {answer} changes by {effect} nats."),
 }
 _LARGEST = N_("The largest effect here. {said}")
 _ESTIMATE = N_("This is an estimate by the gradient: exact numbers are for texts of up to {n} tokens.")
@@ -132,6 +211,7 @@ def describe_weight(setting: Setting, cell: Cell = (None, None), *, alone: bool 
     said = _(_SAID[effects.how, effects.predicts]).format(
         weight=f"{weight:.2f}" if weight >= 0.005 else f"{weight:.2g}",
         token=visible(setting.trace.tokens["next"][row]) if effects.predicts == "row" else "",
+        answer=logit_of(effects.answer, _) if effects.answer else "",
         effect=signed(float(effects.values[place])),
     )
     if place != cell:
@@ -161,9 +241,17 @@ def measure_shuffled(setting: Setting) -> weight_effects.ShuffleEffect:
 
 
 def rows_of(setting: Setting) -> list[str]:
-    """Return a label for each row of the target: its token, and what it predicts."""
+    """Return a label for each row of a prediction: its token, and what it predicts; of a classifier its token."""
     tokens = setting.patterns.tokens
+    if not predicts_next(setting):
+        return [*answer_rows(setting)] or [setting.gettext(N_("the whole text"))]
     return [f"{visible(a)} → {visible(b)}" for a, b in zip(tokens["tgt"], tokens["next"], strict=True)]
+
+
+def _moved(setting: Setting, effect: weight_effects.ShuffleEffect) -> list[str]:
+    """Return the names of the rows whose distributions move; of a model that finds a span its labels."""
+    rows, labels = rows_of(setting), setting.patterns.meta.get("labels") or []
+    return rows if len(rows) == effect.draws.shape[1] else [*labels]
 
 
 def draw_shuffled(setting: Setting) -> Any:
@@ -172,13 +260,13 @@ def draw_shuffled(setting: Setting) -> Any:
 
     effect, _ = measure_shuffled(setting), setting.gettext
     return moved_rows(
-        rows_of(setting),
+        _moved(setting, effect),
         effect.median.tolist(),
         effect.low.tolist(),
         effect.high.tolist(),
         title=_(N_("how far the output of each row moves")),
         axis=_(N_("total variation distance: 0 the same words, 1 entirely different ones")),
-        down=_(PREDICTING),
+        down=_(PREDICTING) if predicts_next(setting) else "",
         theme=setting.source.theme,
     )
 
@@ -204,7 +292,7 @@ def describe_shuffled(setting: Setting) -> str:
         "half": np.median(effect.median),
     }
     said = _(_MEANS[setting["weights"]]).format(
-        n=len(effect.draws), row=rows_of(setting)[at], **{name: f"{float(x):.3f}" for name, x in numbers.items()}
+        n=len(effect.draws), row=_moved(setting, effect)[at], **{name: f"{float(x):.3f}" for name, x in numbers.items()}
     )
     return f"{said} {_(_NEAR_0)}"
 
@@ -216,18 +304,17 @@ RECORD = globs(end for method in attributions.METHODS.values() for end in method
 """Globs over the tensors and weights that these pictures need."""
 
 _SHARES = (N_("source"), N_("prefix"))
-_SIDES: tuple[Where, ...] = ("cross", "decoder")
+_SIDES: tuple[StackName, ...] = ("decoder.cross_attn", "decoder.self_attn")
 
 
 def allowed_methods(setting: Setting) -> dict[str, str]:
     """Return the methods that say something of the rows of this attention, with what they are called."""
     if "stack" not in setting:  # on the command line, before there is a sentence
         return method_titles()
-    trace, where = setting.patterns, _where(setting)
     return {
         name: title
         for name, title in method_titles().items()
-        if attributions.METHODS[name].of != "model" or _explains(trace, where)
+        if attributions.METHODS[name].of != "model" or explains(setting)
     }
 
 
@@ -245,51 +332,55 @@ def draw_methods(setting: Setting) -> list[Panel]:
     Raises:
         VisformerError: the model's family does not allow the method, such as by norms in other places.
     """
-    method, where = attributions.METHODS[setting["method"]], _where(setting)
+    method = attributions.METHODS[setting["method"]]
     if method.of == "model":
-        found = setting.source.measure(attribution, method=method.name, stack="total")
+        found = setting.source.measure(attribution, method=method.name, **asking(setting))
     else:
-        found = attribution_of(setting.trace, method=method.name, stack=where)
-    panels = [_drawn(setting, found, where)]
-    if method.split_title is not None and where == "cross":
+        found = attribution_of(setting.trace, method=method.name, stack=setting["stack"])
+    panels = [_drawn(setting, found)]
+    if method.split_title is not None and setting.kind == "cross_attn":
         panels.append(_source_share(setting, method.name, method.split_title))
     return panels
 
 
-def _where(setting: Setting) -> Any:
-    return "cross" if setting.kind == "cross_attn" else setting.part
+_EXPLAINED = N_("What is explained here: {answer} (logits).")
 
 
-def _explains(trace: Any, where: str) -> bool:
-    """Whether rows and tokens are those that the methods of the whole model explain: predictions and their source."""
+def explains(setting: Setting) -> bool:
+    """Whether the methods of the whole model explain this attention's tokens: those between source and prediction."""
+    trace, stacks = setting.patterns, setting.source.stacks
     has_logits = trace.blocks is None or trace.blocks.logits
-    return bool(has_logits) and (where == "cross" or (where == "decoder" and "src" not in trace.tokens))
+    return bool(has_logits) and setting["stack"] == stacks[-1]
 
 
-def _drawn(setting: Setting, found: Attribution, where: str) -> Panel:
+def _drawn(setting: Setting, found: Attribution) -> Panel:
     trace, gettext, method = setting.trace, setting.gettext, attributions.METHODS[found.method]
     values = found.value / found.value.sum(axis=1, keepdims=True) if method.are_lengths else found.value
-    columns = tokens_of(trace, "tgt" if where == "decoder" else "src", AXIS_TITLES["key"])
+    columns = tokens_of(trace, "tgt" if found.stack == "decoder.self_attn" else "src", AXIS_TITLES["key"])
     if values.shape[1] > len(columns):  # what ALTI leaves to the residual stream
         texts = (*columns.texts, gettext(N_("residual stream")))
         columns = Labels(texts, columns.title, places=True, special=(*columns.special, True))
     is_share = method.of != "model"
+    of_answer = gettext(_EXPLAINED).format(answer=found.query_tokens[0]) if found.row == "answer" else ""
     return Panel(
         name=method.name,
         symbol="pattern",
         title=gettext(method.title),
         values=values.astype(np.float32),
-        rows=_rows(trace, where),
+        rows=Labels(tuple(map(visible, found.query_tokens)), "")
+        if found.row == "answer"
+        else _rows(trace, found.stack),
         columns=columns,
         scale="weight" if is_share else "signed" if method.signed else "unsigned",
         digits=2 if is_share else _digits(values),
-        note=paragraph(f"{method.plain}.", gettext(method.about), gettext(method.limit)),
+        note=paragraph(f"{method.plain}.", gettext(method.about), gettext(method.limit), of_answer),
     )
 
 
-def _rows(trace: Any, where: str) -> Labels:
-    rows = tokens_of(trace, "src" if where == "encoder" else "tgt", AXIS_TITLES["query"])
-    return rows if where == "encoder" else predicting(trace, rows)
+def _rows(trace: Any, stack: StackName) -> Labels:
+    if stack == "encoder.self_attn":
+        return tokens_of(trace, "src", AXIS_TITLES["query"])
+    return predicting(trace, tokens_of(trace, "tgt", AXIS_TITLES["query"]))
 
 
 def _source_share(setting: Setting, method: str, title: str) -> Panel:
@@ -301,7 +392,7 @@ def _source_share(setting: Setting, method: str, title: str) -> Panel:
         symbol="pattern",
         title=gettext(title),
         values=np.stack([part.sum(axis=1) for part in parts], axis=1).astype(np.float32),
-        rows=_rows(setting.trace, "cross"),
+        rows=_rows(setting.trace, "decoder.cross_attn"),
         columns=Labels(tuple(map(gettext, _SHARES)), "", places=False),
         scale="weight",
     )
@@ -352,11 +443,13 @@ class PatchMaps:
         pair: the two texts.
         tokens: of the residual stream that enters a layer, at one token.
         heads: of the output of each head.
+        estimates: both by the gradient; None: these are, or they were not asked for.
     """
 
     pair: patching.PatchingPair
     tokens: patching.Patched
     heads: patching.Patched
+    estimates: "tuple[patching.Patched, patching.Patched] | None" = None
 
 
 NO_PAIRS = N_("There are no bundled pairs for this model: give a second sentence, of as many tokens as the first.")
@@ -370,23 +463,40 @@ def measure_patches(
     corrupt: str,
     bundled: int,
     stack: str,
+    answer: Answer | None = None,
+    row: int = -1,
+    runs: str = "exact",
     to: str | None = None,
 ) -> PatchMaps:
-    """Patch a bundled pair, or a text and one of one's own, ``corrupt``, if it is not empty; errors as for patching."""
+    """Patch a bundled pair, or a text and one of one's own, ``corrupt``, if it is not empty; errors as for patching.
+
+    ``answer``: None: the pair's own; ``runs``: "exact", "gradient" or "both".
+    """
     pairs_of_model = patching.patching_pairs(model.info.name)
     if not corrupt.strip() and bundled >= len(pairs_of_model):
         raise VisformerError(NO_PAIRS)
-    pair = patching.patching_pair(model, source, corrupt, to=to) if corrupt.strip() else pairs_of_model[bundled]
-    how: dict[str, Any] = {"answers": pair.answers, "prefix": pair.prefix, "to": to, "progress": report}
+    if not corrupt.strip():
+        pair = pairs_of_model[bundled]
+    elif answer is None:
+        pair = patching.patching_pair(model, source, corrupt, row=row, to=to)
+    else:
+        pair = patching.PatchingPair(model.info.name, "", source, corrupt, target, row, answer)
+    how: dict[str, Any] = {"answer": pair.answer if answer is None else answer, "target": pair.target, "row": pair.row}
     read = "encoder" if stack.endswith("cross_attn") else stack.split(".")[0]  # the stream that this attention reads
-    tokens = patching.patching(model, pair.clean, pair.corrupt, by="layer-token", stack=read, **how)
-    return PatchMaps(pair, tokens, patching.patching(model, pair.clean, pair.corrupt, by="head", stack=stack, **how))
+
+    def maps(method: Any) -> Any:
+        run = partial(patching.patching, model, pair.clean, pair.corrupt, method=method, to=to, progress=report, **how)
+        return run(by="layer-token", stack=read), run(by="head", stack=stack)
+
+    tokens, heads = maps("gradient" if runs == "gradient" else "exact")
+    return PatchMaps(pair, tokens, heads, maps("gradient") if runs == "both" else None)
 
 
 def patch_maps(setting: Setting) -> PatchMaps:
     """Return the maps of a setting."""
-    given = {name: setting[name] for name in ("corrupt", "bundled", "stack")}
-    measured: PatchMaps = setting.source.measure(measure_patches, **given)
+    given = {name: setting[name] for name in ("corrupt", "bundled", "stack", "runs")}
+    asks = asking(setting) if setting["answer"].strip() or not predicts_next(setting) else {}
+    measured: PatchMaps = setting.source.measure(measure_patches, **given, **asks)
     return measured
 
 
@@ -398,28 +508,49 @@ _STREAMS = {
 
 def draw_patched(setting: Setting) -> list[Panel]:
     """Draw the share that comes back, on one scale: layer by token, and layer by head."""
-    of = patch_maps(setting)
-    tokens, by_head = of.tokens.share, of.heads.share
-    columns = tuple(a if a == b else f"{a} / {b}" for a, b in zip(*of.tokens.tokens, strict=True))
-    layers = numbered(len(tokens), N_("layer"), first=1)
-    stream = Panel(
+    of, _ = patch_maps(setting), setting.gettext
+    panels = [_stream_panel(of.tokens), _heads_panel(of.heads)]
+    if of.estimates is not None:
+        stream, heads = of.estimates
+        panels += [
+            replace(_estimated(panel, _), name=f"{panel.name}_estimate", click="locks")
+            for panel in (_stream_panel(stream), _heads_panel(heads))
+        ]
+    elif of.tokens.method == "gradient":
+        panels = [_estimated(panel, _) for panel in panels]
+    limit = max(1.0, *(float(abs(panel.values).max()) for panel in panels))
+    return [replace(panel, limit=limit) for panel in panels]
+
+
+def _estimated(panel: Panel, gettext: Gettext) -> Panel:
+    """Say that the shares are estimates."""
+    title = gettext(N_("{what}, estimated by the gradient")).format(what=gettext(panel.title))
+    return replace(panel, title=title, symbol=panel.name)
+
+
+def _stream_panel(of: patching.Patched) -> Panel:
+    """Layer by token."""
+    columns = tuple(a if a == b else f"{a} / {b}" for a, b in zip(*of.tokens, strict=True))
+    return Panel(
         name="embed",
-        title=_STREAMS[of.tokens.stack],
-        values=tokens,
-        rows=layers,
+        title=_STREAMS[of.stack],
+        values=of.share,
+        rows=numbered(len(of.share), N_("layer"), first=1),
         columns=Labels(columns, N_("token, clean / corrupt"), places=True),
         click="says",
     )
-    heads = Panel(
+
+
+def _heads_panel(of: patching.Patched) -> Panel:
+    """Layer by head."""
+    return Panel(
         name="heads",
         title=N_("output of a head"),
-        values=by_head,
-        rows=layers,
-        columns=numbered(by_head.shape[1], N_("head"), first=1),
+        values=of.share,
+        rows=numbered(len(of.share), N_("layer"), first=1),
+        columns=numbered(of.share.shape[1], N_("head"), first=1),
         click="says",
     )
-    limit = max(1.0, float(abs(tokens).max()), float(abs(by_head).max()))
-    return [replace(panel, limit=limit) for panel in (stream, heads)]
 
 
 @dataclass(frozen=True)
@@ -449,17 +580,28 @@ def patched_value(setting: Setting, panel: str, row: int, column: int) -> Patche
     return PatchedValue(patch, row, column, float(shown.values[row, column]), shown.columns.texts[column])
 
 
-_DIFFERENCE = N_(
-    "Clean run: “{clean_text}”, where {a} is ahead of {b} by {clean} nats. Corrupt run: “{corrupt_text}”, {corrupt} "
-    "nats. 0: as in the corrupt run; 1: as in the clean one."
+_DIFFERENCE = (
+    N_(
+        "Clean run: “{clean_text}”, where the logit of {a} is {clean}. Corrupt run: “{corrupt_text}”, {corrupt}. "
+        "0: as in the corrupt run; 1: as in the clean one."
+    ),
+    N_(
+        "Clean run: “{clean_text}”, where {a} is ahead of {b} by {clean} nats. Corrupt run: “{corrupt_text}”, "
+        "{corrupt} nats. 0: as in the corrupt run; 1: as in the clean one."
+    ),
 )
+_SMALL = N_("The runs differ by only {difference} nats here: shares of so little say little.")
+_AGREE = N_("Estimated and measured shares correlate by {tokens} (tokens) and {heads} (heads).")
+SMALL = 0.5
+"""Differences of the runs, in nats, below which a reader is warned."""
 
 
 def describe_runs(setting: Setting) -> str:
     """Say what the two runs differ in, in the visitor's language."""
     of = patch_maps(setting)
-    a, b = map(visible, of.tokens.answers)
-    return setting.gettext(_DIFFERENCE).format(
+    _, answer = setting.gettext, of.tokens.answer
+    a, b = map(visible, (*answer, "")[:2])
+    said = _(_DIFFERENCE[len(answer) - 1]).format(
         a=a,
         b=b,
         clean=signed(of.tokens.clean),
@@ -467,6 +609,14 @@ def describe_runs(setting: Setting) -> str:
         clean_text=of.pair.clean,
         corrupt_text=of.pair.corrupt,
     )
+    difference = abs(of.tokens.clean - of.tokens.corrupt)
+    small = _(_SMALL).format(difference=f"{difference:.2g}") if difference < SMALL else ""
+    agree = ""
+    if of.estimates is not None:
+        both = zip((of.tokens, of.heads), of.estimates, strict=True)
+        tokens, heads = (f"{np.corrcoef(a.share.ravel(), b.share.ravel())[0, 1]:.2f}" for a, b in both)
+        agree = _(_AGREE).format(tokens=tokens, heads=heads).replace("-", "−")
+    return paragraph(said, small, agree)
 
 
 def bundled_pairs(setting: Setting) -> list[patching.PatchingPair]:
@@ -498,25 +648,51 @@ class TopTokens:
     Args:
         tokens: (layer, row), as displayed.
         scores: (layer, row).
+        answer: the scores of what was asked for, (layer, row), and its tokens; None: nothing was.
     """
 
     tokens: list[list[str]]
     scores: list[list[float]]
+    answer: "tuple[NDArray[Any], tuple[str, ...]] | None" = None
 
 
-def measure_tops(model: "TracedModel", source: str, target: str | None = None, *, to: str | None = None) -> TopTokens:
+def measure_tops(
+    model: "TracedModel",
+    source: str,
+    target: str | None = None,
+    *,
+    answer: Answer | None = None,
+    row: int = -1,
+    to: str | None = None,
+) -> TopTokens:
     """Apply the logit lens to a text; errors as for :func:`visformer.analysis.logit_lens`."""
     record = model.available((*lens.LENS_NEEDS, "decoder.norm.*"))
-    logits = lens.logit_lens(model.trace(source, target, to=to, record=record)).logits
-    best = logits.argmax(axis=-1)
-    return TopTokens([[*model.text.shown([int(i) for i in row])] for row in best], logits.max(axis=-1).tolist())
+    trace = model.trace(source, target, to=to, record=record)
+    of = None if answer is None else asked(trace, answer, row, model=model)
+    found = lens.logit_lens(trace, answer=None if of is None else of.answer)
+    best = found.logits.argmax(axis=-1)
+    tops = [[*model.text.shown([int(i) for i in row])] for row in best]
+    scored = None if of is None or found.answer is None else (found.answer, of.names)
+    return TopTokens(tops, found.logits.max(axis=-1).tolist(), scored)
 
 
 def draw_lens(setting: Setting) -> Any:
-    """Draw the top token of each row after each layer."""
+    """Draw the top token of each row after each layer or, of an answer, its score."""
     from visformer.pictures.charts.effects import top_tokens
 
-    of, _ = setting.source.measure(measure_tops), setting.gettext
+    asks = {"answer": spoken(setting["answer"]), "row": setting["row"]} if setting["answer"].strip() else {}
+    of, _ = setting.source.measure(measure_tops, **asks), setting.gettext
+    if of.answer is not None:
+        scores, names = of.answer
+        return [
+            Panel(
+                name="logits",
+                title=_(N_("logit lens: {answer}, after each layer")).format(answer=logit_of(names, _)),
+                values=scores.T,
+                rows=predicting(setting.patterns, tokens_of(setting.patterns, "tgt", AXIS_TITLES["query"])),
+                columns=numbered(len(scores), N_("layer"), first=1),
+            )
+        ]
     return top_tokens(
         rows_of(setting),
         [[visible(token) for token in row] for row in of.tokens],
@@ -529,11 +705,23 @@ def draw_lens(setting: Setting) -> Any:
 
 
 def split_logit(
-    model: "TracedModel", source: str, target: str | None = None, *, row: int, to: str | None = None
+    model: "TracedModel",
+    source: str,
+    target: str | None = None,
+    *,
+    row: int,
+    answer: Answer | None = None,
+    to: str | None = None,
 ) -> Any:
-    """Split the logit of what a row predicts; errors as for :func:`visformer.analysis.direct_attribution`."""
+    """Split a logit; errors as for :func:`visformer.analysis.direct_attribution`.
+
+    Returns:
+        Its table, and the tokens whose logits these are, as displayed.
+    """
     record = model.available((*lens.DIRECT_NEEDS, "decoder.*.b_o"))
-    return lens.direct_attribution(model.trace(source, target, to=to, record=record), row)
+    trace = model.trace(source, target, to=to, record=record)
+    of = asked(trace, answer, row, model=model)
+    return lens.direct_attribution(trace, row, answer=of.answer), of.names
 
 
 _OTHERS = {
@@ -546,7 +734,9 @@ _OTHERS = {
 
 def draw_parts(setting: Setting) -> list[Panel]:
     """Draw the logit of what a row predicts as a sum over heads and layers, and beside it all else and the sum."""
-    table, _ = setting.source.measure(split_logit, row=setting["row"]), setting.gettext
+    answer = spoken(setting["answer"]) if setting["answer"].strip() else None
+    table, names_asked = setting.source.measure(split_logit, row=setting["row"], answer=answer)
+    _ = setting.gettext
     layers = sorted({int(layer) for layer in table["layer"] if layer >= 0})
     stacks = [name for name in dict.fromkeys(table["stack"]) if name != "decoder"]
     heads = int(table["head"].max()) + 1
@@ -561,10 +751,9 @@ def draw_parts(setting: Setting) -> list[Panel]:
     by_part = table[table["layer"] < 0].set_index("part")["logit"]
     rest = [float(by_part.get(name, 0.0)) for name in _OTHERS]
     total = float(table["logit"].sum())
-    token = visible(setting.patterns.tokens["next"][setting["row"]])
     main = Panel(
         name="heads",
-        title=_(N_("what each part adds to the logit of {token}")).format(token=token),
+        title=_(N_("what each part adds to {answer}")).format(answer=logit_of(names_asked, _)),
         values=values,
         rows=Labels(tuple(str(layer + 1) for layer in layers), N_("layer")),
         columns=Labels(columns, N_("head")),
@@ -613,13 +802,28 @@ ROW = PlaceOption(
     among=lambda setting: range(len(_row_labels(setting))), tokens=_row_labels,
     default=lambda setting: max(0, len(_row_labels(setting)) - 1), per=lambda setting: len(_row_labels(setting)),
 )
+OF = PlaceOption(
+    name="of", label=N_("Effect on"), help="The row whose answer is explained, from 1; 0: what each row predicts.",
+    among=lambda setting: [*_of_what(setting)], first=0, tokens=lambda setting: [*_of_what(setting).values()],
+    numbered=False, default=_first_of, per=lambda setting: len(answer_rows(setting)),
+)
+ANSWER = Text(
+    name="answer", label=N_("Answer"), suggested=_answers,
+    help='A token or a label, or a pair such as "is - are": by how much the first is ahead. By default the prediction.',
+    tooltip=N_("A token or a label, or a pair such as “is − are”: by how much the logit of the first is ahead."),
+)
+RUNS = Choice(
+    name="runs", label=N_("Shares are"), help="Measured, a run for each; estimated by the gradient, in one; or both.",
+    values={"exact": N_("measured"), "gradient": N_("estimated"), "both": N_("both")},
+)
 METHOD = Choice(
     name="method", label=N_("Method"), help="What is computed: see vf.analysis.attribution.", values=allowed_methods,
     widget="selectbox", spell=lambda name: name.replace(" ", "-").replace("+", "-plus"),
     per=lambda setting: len(allowed_methods(setting)),
 )
 EFFECTS = Picture(
-    name="weight-effects", view="weights", title=N_("Weights"), needs=("*.pattern",), options=(*SELECTED[:3], HOW),
+    name="weight-effects", view="weights", title=N_("Weights"), needs=("*.pattern",),
+    options=(*SELECTED[:3], HOW, OF, ANSWER),
     look_for=N_("Left: where the head reads. Right: what each weight does, removed alone. Others may stand in for it."),
     draw=draw_weights, in_handouts=False,
 )
@@ -630,23 +834,24 @@ SHUFFLED = Picture(
     draw=draw_shuffled, in_handouts=False,
 )
 METHODS = Picture(
-    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(SELECTED[0], METHOD), draw=draw_methods,
-    in_handouts=False,
+    name="methods", view="methods", title=N_("Methods"), needs=RECORD, options=(SELECTED[0], METHOD, OF, ANSWER),
+    draw=draw_methods, in_handouts=False,
     look_for=N_("What does a row take from each token? The methods agree only in part, and none is the truth."),
 )
 PATCHING = Picture(
     name="patching", view="patching", title=N_("Patching"), needs=("*.pattern",),
-    options=(SELECTED[0], BUNDLED, CORRUPT),
+    options=(SELECTED[0], BUNDLED, CORRUPT, OF, ANSWER, RUNS),
     look_for=N_("One value of the clean run is put into the corrupt one: how much of the answer comes back?"),
     draw=draw_patched, in_handouts=False,
 )
 LENS = Picture(
-    name="lens", view="lens", title=N_("Lens and parts"), needs=("*.pattern",), in_handouts=False,
+    name="lens", view="lens", title=N_("Lens and parts"), needs=("*.pattern",), options=(ROW, ANSWER),
+    in_handouts=False,
     look_for=N_("The token that each layer would predict, were it the last. Coloured: as after the last one."),
     draw=draw_lens,
 )
 PARTS = Picture(
-    name="parts", view="lens", needs=("*.pattern",), options=(ROW,), draw=draw_parts, in_handouts=False,
+    name="parts", view="lens", needs=("*.pattern",), options=(ROW, ANSWER), draw=draw_parts, in_handouts=False,
 )
 PAGE = Page(
     name="effects", section="research", order=100, title=N_("Effects"),

@@ -157,6 +157,10 @@ HANDOUT_BYTES = limit(
     32_000_000, "bytes", N_("Numbers of a lesson saved as a page"),
     N_("forty steps of 75 tokens with the bundled model; what a browser still opens"),
 )
+PICTURE_WEIGHTS = limit(
+    16_000_000, "weights", N_("Weights in a picture of all heads"),
+    N_("1,024 heads at 125 tokens, a file that programs still open"),
+)
 PNG_SIDE = limit(20_000, "pixels", N_("Pixels per side of a PNG"), N_("what image viewers can open"))
 WAVES = limit(
     16, "dimensions", N_("Curves of a positional encoding"), N_("eight pairs, one for each colour; all would be 40 MB")

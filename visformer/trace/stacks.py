@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace, TracedTensor
 
 
+StackName = Literal["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
+"""The name of an attention, as in the names of its tensors."""
+
+
 @dataclass(frozen=True)
 class Stack:
     """One of the three kinds of attention in a Transformer, and how its tensors are named."""
@@ -25,7 +29,7 @@ class Stack:
 
     @property
     def name(self) -> str:
-        """As in tensor names: ``decoder.cross_attn``."""
+        """As in tensor names: ``decoder.cross_attn``, a :data:`StackName`."""
         return f"{self.part}.{self.kind}"
 
     @property
@@ -119,8 +123,12 @@ def ranges(numbers: "Iterable[int]") -> str:
     return ", ".join("–".join(map(str, run)) for run in runs)
 
 
-SHORT_NAMES = {"encoder": "encoder.self_attn", "decoder": "decoder.self_attn", "cross": "decoder.cross_attn"}
-"""Short names, for links and the command line."""
+SHORT_NAMES: "Mapping[str, StackName]" = {
+    "encoder": "encoder.self_attn",
+    "decoder": "decoder.self_attn",
+    "cross": "decoder.cross_attn",
+}
+"""Short names, for links alone: addresses that people have."""
 
 
 def short_name(stack: str) -> str:

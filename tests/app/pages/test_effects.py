@@ -2,8 +2,13 @@
 
 from urllib.parse import parse_qsl
 
+import pytest
+from transformers import AutoModelForSequenceClassification
+
 import visformer as vf
 from benchmarks.messages import read_message
+from tests.adapters.huggingface.hub import tokenizer
+from tests.adapters.huggingface.test_heads import with_head
 from tests.addresses import address_of
 from tests.app.support import button, call, captions, choose, ignored, noted, open_page, texts
 from visformer.app.session.url_state import start
@@ -59,7 +64,50 @@ def test_a_post_norm_model_has_a_lens_and_a_sentence_on_parts(new_app):
     app = new_app(page=PAGE, effects_view="lens")
     assert app.get("plotly_chart")
     assert any("no path adds linearly" in text for text in captions(app))
-    assert not [box for box in app.selectbox if box.key.startswith("effects_row")]
+
+
+def test_an_answer_in_a_row_is_in_the_address(new_app):
+    app = open_page(new_app(), PAGE)
+    (box,) = [box for box in app.selectbox if box.key.startswith("effects_of")]
+    box.set_value(3).run()
+    row, token = vf.load("en-zh").trace(EXAMPLES[0]), "effects_answer"
+    assert (
+        texts(app, "The largest effect here. Without this weight (")[0]
+        .split(", ")[1]
+        .startswith(f"the logit of “{row.tokens['next'][2]}” changes by ")
+    )
+    pair = "东北 − 学校"
+    again = new_app(page=PAGE, **{**address_of(app), token: pair})
+    assert (
+        texts(again, "The largest effect here.")[0]
+        .split(", ")[1]
+        .startswith("the logit of “东北” minus that of “学校”")
+    )
+    assert address_of(again)[token] == pair and address_of(again)["effects_of"] == "3"
+
+
+@pytest.mark.parametrize("view", ["weights", "shuffled", "methods", "patching", "lens"])
+def test_a_classifier_is_asked_for_its_labels(new_app, monkeypatch, tmp_path, view):
+    module = with_head("bert", AutoModelForSequenceClassification)
+    module.save_pretrained(tmp_path / "opinions")
+    tokenizer().save_pretrained(tmp_path / "opinions")
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path / "opinions"))
+    chosen = {"effects_view": view, "effects_answer": "good − bad", "effects_method": "masking"}
+    chosen |= {"effects_corrupt": "I saw to the school", "effects_runs": "gradient"}
+    app = new_app(page=PAGE, model="opinions", text="I went to the river", **chosen)
+    said = [*texts(app), *(info.value for info in app.info)]
+    wanted = {
+        "weights": "the logit of “good” minus that of “bad” changes by",
+        "shuffled": "the row “the whole text” moves most",
+        "patching": "where good is ahead of bad by",
+        "lens": "The lens is of models that predict next tokens",
+    }
+    if view != "methods":
+        assert any(wanted[view] in one for one in said) or "as large in both runs" in " ".join(said), said
+    boxes = [box for box in app.selectbox if box.key.startswith("effects_answer")]
+    assert bool(boxes) == (view in ("weights", "methods", "patching"))
+    if boxes:
+        assert {"bad", "so-so", "good", "good − bad"} <= {*boxes[0].options}
 
 
 def test_what_takes_long_waits_for_a_click(new_app, monkeypatch):

@@ -36,7 +36,10 @@ BOXES_OF_TOKENS = (
     "decoding_other",
     "silence_example",
     "compare_patch_at",
+    "effects_answer",
     "effects_bundled",
+    "effects_of",
+    "effects_row",
     boxes.EXAMPLE,
     boxes.TARGET,
 )

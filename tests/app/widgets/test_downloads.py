@@ -44,8 +44,8 @@ def test_attention_can_be_exported_in_every_format(new_app, monkeypatch):
     app = new_app(lang="zh")
     assert offered(app) == []
     assert open_menu(app) == [*formats("trace"), "HTML（训练历程）"]
-    numbers = "、".join(formats("trace", "numbers"))
-    assert f"SVG：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
+    pictures, numbers = ("、".join(formats("trace", content)) for content in ("picture", "numbers"))
+    assert f"{pictures.removeprefix('PNG、')}：当前头；{numbers}：所有头的权重；HTML：整个探索界面。" in captions(app)
 
 
 def test_the_explorer_at_every_moment_is_made_where_the_moments_were_kept(new_app, monkeypatch):
@@ -77,8 +77,8 @@ def test_text_formats_are_not_offered_for_too_many_numbers(new_app, monkeypatch)
 
 def test_the_formats_that_people_use_most_come_first(new_app):
     """PNG of the explorer is drawn by the browser, as it is on screen."""
-    assert open_menu(new_app())[:3] == ["SVG", "HTML", "CSV"]
-    assert open_menu(new_app(page="understand/head"))[:3] == ["PNG", "SVG", "CSV"]
+    assert open_menu(new_app())[:3] == ["SVG", "PDF", "HTML"]
+    assert open_menu(new_app(page="understand/head"))[:3] == ["PNG", "SVG", "PDF"]
 
 
 def test_no_cell_or_name_of_a_table_becomes_a_formula(monkeypatch):
@@ -121,7 +121,7 @@ def test_the_head_is_drawn_and_named_as_it_is_viewed(new_app, monkeypatch):
         app.session_state["saving"] = True
         assert not app.run().exception
         assert {*drawn} == {viewed}, view
-        assert names[:2] == [f"en-zh-{file}.svg", "en-zh-attention.html"], view
+        assert names[:3] == [f"en-zh-{file}.svg", f"en-zh-{file}.pdf", "en-zh-attention.html"], view
 
 
 def test_curves_and_trees_can_be_exported(new_app):

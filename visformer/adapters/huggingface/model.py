@@ -89,6 +89,7 @@ class HubModel(TracedModel):
         refuse(module.config)
         self.module, self.tokenizer = module, tokenizer
         self._engine = Engine(module)
+        self._finds_span = self._engine.finds_span
         self._config = module.config
         self._take(tokenizer)
         self._wiring = Wiring(module, self._config, has_logits=self._engine.logits_axes is not None)
@@ -175,6 +176,8 @@ class HubModel(TracedModel):
             self._require_room(len(ids))
             return Encoded(request, [], ids)
         forced = None if target is None else self._target(target, language)
+        if forced is None and self._engine.kind == "encoder-decoder" and not self._engine.predicts:
+            forced = src_ids  # it reads its source again, as BART's classifiers do
         begin = self._engine.begin(language) if self._engine.kind == "encoder-decoder" else []
         return Encoded(request, src_ids, begin, forced, segments)
 
@@ -276,8 +279,6 @@ class HubModel(TracedModel):
         if self._engine.kind == "encoder":
             return
         outputs = [each.forced for each in batch]
-        if not self._engine.predicts:  # it reads its source again, as BART's classifiers do
-            outputs = [each.src if each.forced is None else each.forced for each in batch]
         if None in outputs:
             own = self._greedy(batch, memory)
             outputs = [
@@ -309,6 +310,9 @@ class HubModel(TracedModel):
 
     def _forward(self, batch: Sequence[Encoded], visit: Recorder) -> Tensor:
         memory = None
+        if self._engine.kind == "encoder":
+            with self._watching(visit, "encoder"):
+                return self._read(batch).value
         if self._engine.kind == "encoder-decoder":
             with self._watching(visit, "encoder"):
                 memory = self._read(batch)

@@ -1,12 +1,14 @@
 """Heads ranked by what the model loses without them, over many sentences, and the lists of these sentences."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from visformer.analysis.answers import Answer, Asked, ask, predicted
 from visformer.analysis.effects.weight_effects import require_choice
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, TextError, VisformerError
@@ -45,6 +47,8 @@ def head_effects(
     sentences: "Iterable[Text | tuple[Text, Text]]",
     *,
     method: Method = "zero",
+    answer: Answer | None = None,
+    row: int = -1,
     to: str | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -56,12 +60,15 @@ def head_effects(
     little.
 
     Args:
-        model: a model that predicts next tokens.
-        sentences: any iterable of texts, or of pairs (source, target). Without a target, an encoder-decoder is
-            judged on its own greedy output, a decoder-only model on the text after its first token.
+        model: a model that predicts next tokens; with ``answer`` also a classifier.
+        sentences: any iterable of texts, or of pairs (source, target), of an encoder of two sentences. Without a
+            target, an encoder-decoder is judged on its own greedy output, a decoder-only model on the text after its
+            first token.
         method: "zero": the head's output before W_O becomes 0; "mean": it becomes its mean over all positions of all
             sentences; "gradient": mean over sentences of the absolute value of d loss / d gate at a gate of 1, which
             takes one pass and its gradient in place of a pass for each head, and is always above 0.
+        answer: an :data:`visformer.analysis.Answer`, whose logit a head is judged on; None: the whole target.
+        row: of the answer, in each sentence.
         to: target language, as for ``model.trace``.
         level: of the intervals.
         seed: of the bootstrap.
@@ -69,8 +76,9 @@ def head_effects(
 
     Returns:
         One row a head, the largest effect first: stack ("decoder.cross_attn"), layer and head (from 0), effect (rise of
-        the negative log-likelihood, nats a target token), low and high (bootstrap over sentences), n (sentences).
-        ``attrs`` has the method, the level and the number of target tokens.
+        the negative log-likelihood, nats a target token; with ``answer`` the fall of its logit, mean of the sentences),
+        low and high (bootstrap over sentences), n (sentences). ``attrs`` has the method, the level and the number of
+        target tokens, or of answers.
 
     Raises:
         VisformerError: the model predicts no next token, there is no sentence, or a setting is out of range.
@@ -80,7 +88,8 @@ def head_effects(
     require_whole("seed", seed, least=0)
     if not 0 < level < 1:
         raise VisformerError(N_("level={value!r} must be above 0 and below 1."), value=level)
-    heads, rises, tokens = rises_by_head(model, sentences, method=method, to=to, progress=progress)
+    how: dict[str, Any] = {"answer": answer, "row": row, "to": to, "progress": progress}
+    heads, rises, tokens = rises_by_head(model, sentences, method=method, **how)
     weights = np.ones(len(tokens)) if method == "gradient" else tokens
     table = tabulated(heads, rises, weights, level=level, seed=seed)
     table.attrs |= {"method": method, "level": level, "tokens": int(tokens.sum())}
@@ -92,23 +101,31 @@ def rises_by_head(
     sentences: "Iterable[Text | tuple[Text, Text]]",
     *,
     method: Method = "zero",
+    answer: Answer | None = None,
+    row: int = -1,
     to: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[_Head], Floats, Floats]:
     """Measure each head on each sentence alone; see :func:`head_effects`.
 
     Returns:
-        The heads; by how much the negative log-likelihood of each sentence rises without each of them, (text, head), in
-        nats; and the target tokens of each sentence, (text,).
+        The heads; by how much the negative log-likelihood of each sentence rises without each of them, or the answer's
+        logit falls, (text, head), in nats; and the target tokens of each sentence, or 1 for its answer, (text,).
     """
-    texts = _texts(model, sentences, to)
+    if answer is None:
+        _require_next(model)
+    pairs, of = _pairs(sentences), None
+    if answer is not None:
+        _, of = ask(model, *pairs[0], answer=answer, row=row, to=to)
+        of = of and replace(of, row=None if of.row is None else row)  # in each sentence
+    texts = _texts(model, pairs, to, of)
     heads = _heads(model)
     if method == "gradient":
-        rises = _gradients(model, texts, heads, progress)
+        rises = _gradients(model, texts, heads, of, progress)
     else:
         edits = [*(_zeros(heads) if method == "zero" else _means(model, texts, heads))]
-        rises = _rises(model, texts, edits, progress)
-    return heads, rises, _tokens(texts)
+        rises = _rises(model, texts, edits, of, progress)
+    return heads, rises, _tokens(texts) if of is None else np.ones(len(texts))
 
 
 def tabulated(
@@ -216,24 +233,44 @@ def pruning(
     mixed = [every[i] for i in rng.permutation(len(every))]
     ranked = head_effects(model, mixed[: len(mixed) // 2], method=method, to=to, seed=seed)
     order = [_Head(*row) for row in ranked[["stack", "layer", "head"]].itertuples(index=False)][::-1]
-    texts = _texts(model, mixed[len(mixed) // 2 :], to)
+    texts = _texts(model, _pairs(mixed[len(mixed) // 2 :]), to, None)
     steps = sorted({*counts}) if counts is not None else np.unique(np.linspace(0, len(order), 11).round()).astype(int)
     orders = [("ranked", 0, order)]
     orders += [("random", draw, [order[i] for i in rng.permutation(len(order))]) for draw in range(draws)]
     plans = [(name, draw, int(n), heads[:n]) for name, draw, heads in orders for n in steps]
-    rises = _rises(model, texts, [_silences(heads) for *_, heads in plans], progress).sum(axis=0)
+    rises = _rises(model, texts, [_silences(heads) for *_, heads in plans], None, progress).sum(axis=0)
     rows = [(*plan[:3], rise) for plan, rise in zip(plans, rises / _tokens(texts).sum(), strict=True)]
     return pd.DataFrame(rows, columns=["order", "draw", "pruned", "rise"]).assign(n=len(texts))
 
 
-def _texts(model: "TracedModel", sentences: "Iterable[Text | tuple[Text, Text]]", to: str | None) -> "list[Encoded]":
-    """Encode sentences and pairs; those without anything to predict are refused."""
+def _require_next(model: "TracedModel") -> None:
+    """Refuse a classifier of which nothing is asked: each sentence would be judged on another label."""
+    if model._reads_labels:
+        raise VisformerError(
+            N_("{name} predicts labels, no next token: say which label with answer=, by its name."),
+            name=model.info.name,
+        )
+    model._require_predictions()
+
+
+def _pairs(sentences: "Iterable[Text | tuple[Text, Text]]") -> list[tuple[Any, Any]]:
+    """Sentences with their targets, if they have any."""
     pairs = [_pair(each) for each in sentences]
     if not pairs:
         raise VisformerError(N_("There are no sentences: pass a list of texts, or any other iterable."))
+    return pairs
+
+
+def _texts(model: "TracedModel", pairs: list[tuple[Any, Any]], to: str | None, of: Asked | None) -> "list[Encoded]":
+    """Encode sentences and pairs; those in which nothing is predicted, or not what is asked for, are refused."""
     texts = list(model.forced([source for source, _ in pairs], [target for _, target in pairs], to=to))
     for i, text in enumerate(texts):
-        if not text.rows:
+        n_rows = len(text.tgt or text.src)
+        if of is not None and of.row is not None and not -n_rows <= of.row < n_rows:
+            raise VisformerError(
+                N_("Text {index}, counted from 0, has no row {row}: it has {n}."), index=i, row=of.row, n=n_rows
+            )
+        if of is None and not text.rows:
             raise VisformerError(
                 N_("Text {index}, counted from 0, has nothing to predict: give a longer one."), index=i
             )
@@ -297,14 +334,18 @@ def _means(model: "TracedModel", texts: "Sequence[Encoded]", heads: Sequence[_He
 
 
 def _rises(
-    model: "TracedModel", texts: "Sequence[Encoded]", edits: "Sequence[Sequence[Edit]]", progress: Progress | None
+    model: "TracedModel",
+    texts: "Sequence[Encoded]",
+    edits: "Sequence[Sequence[Edit]]",
+    of: Asked | None,
+    progress: Progress | None,
 ) -> Floats:
-    """Return by how much each text's negative log-likelihood rises under each edit, (text, edit), in nats."""
+    """Return by how much each text's log-likelihood, or what is asked for, falls under each edit, (text, edit)."""
     runs = ((text, edit) for edit in ((), *edits) for text in texts)
     found, total = np.zeros((len(edits) + 1, len(texts))), (len(edits) + 1) * len(texts)
-    for i, each in enumerate(model.log_probabilities(runs)):
+    for i, each in enumerate(model.log_probabilities(runs) if of is None else model.logits(runs)):
         row, place = divmod(i, len(texts))
-        found[row, place] = each[list(texts[place].rows)].sum(dtype=np.float64)
+        found[row, place] = each[list(texts[place].rows)].sum(dtype=np.float64) if of is None else of(each)
         if progress is not None:
             progress(i + 1, total)
     rises: Floats = (found[0] - found[1:]).T
@@ -312,14 +353,22 @@ def _rises(
 
 
 def _gradients(
-    model: "TracedModel", texts: "Sequence[Encoded]", heads: Sequence[_Head], progress: Progress | None
+    model: "TracedModel",
+    texts: "Sequence[Encoded]",
+    heads: Sequence[_Head],
+    of: Asked | None,
+    progress: Progress | None,
 ) -> Floats:
-    """Return abs(d loss / d gate) of each text and head, (text, head); the loss is the mean over the text's tokens."""
+    """Return abs(d loss / d gate) of each text and head, (text, head).
+
+    The loss is the mean over the text's tokens, or what is asked for.
+    """
     names = list(dict.fromkeys(f"{each.path}.heads" for each in heads))
     rows = []
-    for i, found in enumerate(model.gate_gradients(((text, text.rows) for text in texts), names)):
+    numbers = (of or predicted(text, text.rows) for text in texts)
+    for i, found in enumerate(model.gate_gradients(zip(texts, numbers, strict=True), names)):
         gates = np.concatenate([found[name].sum(axis=(1, 2), dtype=np.float64) for name in names])
-        rows.append(abs(gates) / len(texts[i].rows))
+        rows.append(abs(gates) / (1 if of else len(texts[i].rows)))
         if progress is not None:
             progress(i + 1, len(texts))
     return np.stack(rows)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.answers import Answer, asked
 from visformer.analysis.needs import Floats, tolerance
 from visformer.errors import N_, TraceError, VisformerError
 
@@ -29,9 +30,11 @@ class Lens:
     Args:
         logits: (layer, row, vocab) float64: scores of the residual stream that leaves each layer; the last layer's are
             the model's own logits.
+        answer: (layer, row) float64: the score of what was asked for; None: nothing was.
     """
 
     logits: Floats
+    answer: Floats | None = None
 
     @property
     def probabilities(self) -> Floats:
@@ -41,7 +44,7 @@ class Lens:
         return total
 
 
-def logit_lens(trace: "Trace") -> Lens:
+def logit_lens(trace: "Trace", *, answer: Answer | None = None) -> Lens:
     """Apply the last norm and the unembedding to the residual stream after each layer of the decoder.
 
     The scores say what could be read there by the last layer's rules, not what the model has decided by then: a
@@ -49,9 +52,10 @@ def logit_lens(trace: "Trace") -> Lens:
 
     Args:
         trace: records ``LENS_NEEDS``, and "decoder.norm.*" if the model has a last norm.
+        answer: an :data:`visformer.analysis.Answer`, by id or as displayed in the last row.
 
     Returns:
-        The scores of each layer and row.
+        The scores of each layer and row, and those of the answer.
 
     Raises:
         MissingTensor: the Trace does not hold what is needed.
@@ -71,7 +75,7 @@ def logit_lens(trace: "Trace") -> Lens:
             ),
             worst=worst,
         )
-    return Lens(logits)
+    return Lens(logits, None if answer is None else asked(trace, answer).each(logits))
 
 
 @dataclass(frozen=True)
@@ -168,21 +172,23 @@ DIRECT_NEEDS = (
 """What a Trace has to record for :func:`direct_attribution`; and "decoder.*.b_o" where ``model.available`` has it."""
 
 
-def direct_attribution(trace: "Trace", row: int, token: int | None = None) -> "pd.DataFrame":
-    """Split the logit of a token at a row into what each part of the decoder writes there.
+def direct_attribution(trace: "Trace", row: int, *, answer: Answer | None = None) -> "pd.DataFrame":
+    """Split a logit at a row, or the difference of two, into what each part of the decoder writes there.
 
     The scale of the last norm is held fixed at what it is. The number is the part's direct path alone: what later
-    layers make of its output counts as theirs.
+    layers make of its output counts as theirs. Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits";
+    of a difference Wang et al. 2023, "Interpretability in the Wild", section 3.1.
 
     Args:
         trace: of a pre-norm model; records ``DIRECT_NEEDS``, and "decoder.*.b_o" if its W_O has biases.
         row: from 0.
-        token: an id of the vocabulary; None: what the row predicts.
+        answer: an :data:`visformer.analysis.Answer`, by id or as displayed; None: the token that the row predicts.
 
     Returns:
         One row a part: part ("embedding", "head", "ffn", "bias" of W_O, "norm" for the last norm's summand, "output"
         for the bias of the logits, "residue"), stack, layer and head (from 0, -1 without one), logit (its summand).
-        They sum to the model's logit; the residue is what rounding leaves of it, in float32 below 1e-3.
+        They sum to the model's logit, or the difference; the residue is what rounding leaves of it, in float32 below
+        1e-3.
 
     Raises:
         VisformerError: the model is not pre-norm, or there is no such row or token.
@@ -192,11 +198,8 @@ def direct_attribution(trace: "Trace", row: int, token: int | None = None) -> "p
     import pandas as pd
 
     _require_pre_norm(trace)
-    logits = trace["logits"].value
-    token = trace.meta["ids"]["next"][row] if token is None and 0 <= row < len(logits) else token
-    for name, index, size in (("row", row, len(logits)), ("token", token, logits.shape[1])):
-        if index is None or not 0 <= index < size:
-            raise VisformerError(N_("{name}={index} is not in 0 to {last}."), name=name, index=index, last=size - 1)
+    of = asked(trace, answer, row)
+    row = of.row or 0
     parts = _parts(trace, row)
     last = trace[f"decoder.{_layers(trace)[-1]}.resid_post"].value[row].astype(np.float64)
     rest = last - np.sum([vector for _, vector in parts], axis=0)
@@ -204,12 +207,12 @@ def direct_attribution(trace: "Trace", row: int, token: int | None = None) -> "p
         raise TraceError(N_("The parts do not sum to the residual stream: this model adds something else to it."))
     norm = FinalNorm.of(trace)
     w, b = unembedding(trace)
-    column = w[:, token]
+    column = of.each(w)
     scale = np.ones(1) if norm.gamma is None else norm.gamma / norm.deviation(last)
     rows = [(*label, float((norm.centre(vector) * scale) @ column)) for label, vector in parts]
     rows.append(("norm", "decoder", -1, -1, float((np.zeros(len(column)) + norm.beta) @ column)))
-    rows.append(("output", "decoder", -1, -1, float(b if isinstance(b, float) else b[token])))
-    residue = float(logits[row, token]) - sum(each[-1] for each in rows)
+    rows.append(("output", "decoder", -1, -1, float(of.each(b) if isinstance(b, np.ndarray) else 0.0)))
+    residue = float(of(trace["logits"].value)) - sum(each[-1] for each in rows)
     rows.append(("residue", "decoder", -1, -1, residue))
     return pd.DataFrame(rows, columns=["part", "stack", "layer", "head", "logit"])
 

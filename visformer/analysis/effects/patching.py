@@ -5,28 +5,31 @@ Vig et al. 2020, "Investigating Gender Bias in Language Models Using Causal Medi
 Activation Patching in Language Models".
 """
 
-from collections.abc import Iterator, Sequence
+import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.answers import Answer, Asked, asked, traced
 from visformer.analysis.effects.weight_effects import Progress, require_choice, with_progress
+from visformer.analysis.sensitivity import own_target
 from visformer.errors import N_, VisformerError
 
 if TYPE_CHECKING:
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.requests import Encoded, Text
-    from visformer.edits import Patch
+    from visformer.adapters.requests import Text
     from visformer.trace import Trace
 
 
-LEAST = 0.5
-"""Least difference between clean and corrupt, nats: shares of less are mostly noise."""
+LEAST = 1e-3
+"""Least difference between the clean and the corrupt run, nats: shares of less are rounding errors of float32."""
 
 By = Literal["layer-token", "head"]
+Method = Literal["exact", "gradient"]
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,20 @@ class PatchingPair:
     Args:
         model: the bundled model that it is for.
         about: what differs, such as "measure word".
-        clean: after this text the model prefers the first answer.
+        clean: after this text the model prefers the first token of the answer.
         corrupt: after this one it does not, or less.
-        prefix: of an encoder-decoder's target, before the answer; a text or token ids.
-        answers: what follows, once as for ``clean`` and once as for ``corrupt``; both of the kind of ``prefix``.
+        target: as for :func:`patching`; None: none is given.
+        row: that predicts the answer.
+        answer: the token that is right for ``clean``, and that for ``corrupt``.
     """
 
     model: str
     about: str
-    clean: str
-    corrupt: str
-    prefix: "Text"
-    answers: "tuple[Text, Text]"
+    clean: "Text"
+    corrupt: "Text"
+    target: "Text | None"
+    row: int
+    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,13 @@ class Patched:
 
     Args:
         share: (layer, token) or (layer, head) float64: 0: as in the corrupt run, 1: as in the clean one.
-        stack: "encoder" or "decoder" for tokens; for heads with the kind of attention, such as "decoder.cross_attn".
-        clean: log p(answer A) - log p(answer B) in the clean run, nats.
+        stack: "encoder" or "decoder" for tokens; for heads the attention, such as "decoder.cross_attn".
+        clean: the answer in the clean run: its logit, or the difference of two, nats.
         corrupt: the same in the corrupt run.
         tokens: of the clean and of the corrupt text, along the axis of tokens, without the answer; empty for heads.
-        row: the row that predicts the answer, from 0.
-        answers: the tokens A and B, as displayed.
+        row: the row that predicts the answer, from 0; None: it is a label of the whole text.
+        answer: the tokens or labels, as displayed; of a pair both.
+        method: "exact": each value was patched in a run of its own; "gradient": a first-order estimate.
     """
 
     share: NDArray[np.float64]
@@ -69,8 +75,9 @@ class Patched:
     clean: float
     corrupt: float
     tokens: tuple[tuple[str, ...], tuple[str, ...]]
-    row: int
-    answers: tuple[str, str]
+    row: int | None
+    answer: tuple[str, ...]
+    method: Method = "exact"
 
 
 def patching(
@@ -78,107 +85,166 @@ def patching(
     clean: "Text",
     corrupt: "Text",
     *,
-    answers: "tuple[Text, Text]",
+    answer: Answer | None = None,
+    target: "Text | None" = None,
+    row: int = -1,
     by: By = "layer-token",
     stack: str | None = None,
-    prefix: "Text" = "",
+    method: Method = "exact",
     progress: Progress | None = None,
     to: str | None = None,
 ) -> Patched:
     """Put values of the clean run into the corrupt one, one at a time, and measure how much of the answer comes back.
 
-    share = (patched - corrupt) / (clean - corrupt) of log p(A) - log p(B). A share near 1 says that what the two texts
-    differ in passes through this place; a share near 0 does not say that the place is unused, only that it carries
-    nothing of this difference by itself.
+    share = (patched - corrupt) / (clean - corrupt), of the answer's logit or, of a pair, the difference of two. A share
+    near 1 says that what the two texts differ in passes through this place; a share near 0 does not say that the place
+    is unused, only that it carries nothing of this difference by itself.
+
+    With ``method="gradient"``, attribution patching, all places are estimated at once, by one pass and its gradient:
+    patched - corrupt is to first order (v_clean - v_corrupt) · d answer / d v, at the corrupt run. It cannot say what
+    norms and softmax do to a large change (Nanda 2023, "Attribution Patching"; Syed et al. 2023, "Attribution Patching
+    Outperforms Automated Circuit Discovery", section 2).
 
     Args:
-        model: a model that predicts next tokens.
-        clean: the text for which A is right.
+        model: a model that predicts tokens or labels.
+        clean: the text for which the answer is right.
         corrupt: a text of as many tokens.
-        answers: A and B, which differ in one token; texts or, like ``prefix``, token ids.
+        answer: an :data:`visformer.analysis.Answer`, best a pair: the right token and a wrong one; None: what the row
+            predicts in the clean run.
+        target: of both runs, as for ``model.trace``: the last row predicts what follows it. None: an encoder-decoder's
+            own output in the clean run.
+        row: that predicts the answer, from 0 or, below 0, from the end.
         by: "layer-token": the residual stream that enters a layer, at one token; "head": the output of a head before
             W_O, at all of its positions.
-        stack: "encoder" or "decoder"; for heads with the kind of attention: "decoder.cross_attn". None: the encoder,
-            of a decoder-only model the decoder, and self-attention.
-        prefix: what an encoder-decoder's target begins with.
-        progress: as for :func:`weight_effects`.
+        stack: for "layer-token" "encoder" or "decoder", for "head" an attention such as "decoder.cross_attn". None: the
+            encoder, of a decoder-only model the decoder, and its self-attention.
+        method: "exact", a run for each place, or "gradient".
+        progress: as for :func:`weight_effects`; an estimate is one run.
         to: target language, as for ``model.trace``.
 
     Returns:
-        The shares, with both differences.
+        The shares, with the answer in both runs.
 
     Raises:
-        VisformerError: the texts have different numbers of tokens, the answers do not differ in one token or are not of
-            the kind of the prefix, clean minus corrupt is below 0.5 nats, or the model predicts no next token.
+        VisformerError: the texts have different numbers of tokens, there is no such answer or row, it is as large in
+            both runs, or the model predicts nothing.
         EditError: the model does not let these values be changed.
         TraceError: it has no such stack.
     """
-    from visformer.edits import Patch
-
     require_choice("by", by, ("layer-token", "head"))
-    model._require_predictions()
-    part = stack or ("decoder" if model.info.kind == "decoder" else "encoder")
-    names = _names(model, part, by)
-    right = _Run.of(model, clean, answers, prefix=prefix, to=to, record=names)
-    wrong = _Run.of(model, corrupt, answers, prefix=prefix, to=to, record=())
-    _require_same_length(right, wrong)
-    of_clean, of_corrupt = right.difference(), wrong.difference()
-    if of_clean - of_corrupt < LEAST:
+    require_choice("method", method, ("exact", "gradient"))
+    model._require_logits()
+    part = "decoder" if model.info.kind == "decoder" else "encoder"
+    names = _names(model, stack or (part if by == "layer-token" else f"{part}.self_attn"), by)
+    target = own_target(model, clean, target, to)
+    right = traced(model, clean, target, to=to, record=(*names, "logits"))
+    wrong = traced(model, corrupt, target, to=to, record=("logits",))
+    for side in right.tokens:
+        require_same_number(len(right.tokens[side]), len(wrong.tokens[side]))
+    of = asked(right, answer, row, model=model)
+    of_clean, of_corrupt = (float(of(trace["logits"].value)) for trace in (right, wrong))
+    if abs(of_clean - of_corrupt) < LEAST:
         raise VisformerError(
             N_(
-                "log p({a!r}) - log p({b!r}) is {clean:.2f} nats in the clean run and {corrupt:.2f} in the corrupt "
-                "one: "
-                "the clean one has to be at least {least} above it."
+                "The answer {answer} is as large in both runs, {clean:.4f} and {corrupt:.4f}: nothing can come back. "
+                "Give another answer, or a text with another one."
             ),
-            a=answers[0],
-            b=answers[1],
+            answer=of.name,
             clean=of_clean,
             corrupt=of_corrupt,
-            least=LEAST,
         )
-    side = right.trace[names[0]].axes[-2 if by == "layer-token" else 1].side or "tgt"
-    end = right.row + 1 if side == "tgt" else None  # without the answer
-    tokens = (right.trace.tokens[side][:end], wrong.trace.tokens[side][:end])
-    size = len(tokens[0]) if by == "layer-token" else right.trace[names[0]].shape[0]
-
-    def patches() -> "Iterator[Patch]":
-        for name in names:
-            for i in range(size):
-                yield Patch.of(right.trace, name, **{"token" if by == "layer-token" else "head": i})
-
-    runs = model.log_probabilities(((wrong.text, patch) for patch in patches()), every=True)
-    found = np.array([wrong.preference(each) for each in with_progress(runs, len(names) * size, progress)])
-    share = (found.reshape(len(names), size) - of_corrupt) / (of_clean - of_corrupt)
+    side = right[names[0]].axes[-2 if by == "layer-token" else 1].side or "tgt"
+    end = None if side == "src" or of.row is None else of.row + 1  # without the answer
+    tokens = (right.tokens[side][:end], wrong.tokens[side][:end])
+    size = len(tokens[0]) if by == "layer-token" else right[names[0]].shape[0]
+    if method == "gradient":
+        found = of_corrupt + _estimated(model, corrupt, target, right, names, of=of, by=by, to=to)[:, :size]
+        if progress is not None:
+            progress(1, 1)
+    else:
+        found = _patched(model, right, wrong, names, size, of=of, by=by, progress=progress)
     return Patched(
-        share,
+        (found - of_corrupt) / (of_clean - of_corrupt),
         _stack_of(names[0], by),
         of_clean,
         of_corrupt,
         tokens if by == "layer-token" else ((), ()),
-        right.row,
-        right.answers,
+        of.row,
+        of.names,
+        method,
     )
 
 
-def patching_pair(model: "TracedModel", clean: "Text", corrupt: "Text", *, to: str | None = None) -> PatchingPair:
+def _patched(
+    model: "TracedModel",
+    right: "Trace",
+    wrong: "Trace",
+    names: Sequence[str],
+    size: int,
+    *,
+    of: Asked,
+    by: By,
+    progress: Progress | None,
+) -> NDArray[np.float64]:
+    """The answer in the corrupt run with each value of the clean one, (layer, token or head)."""
+    from visformer.edits import Patch
+
+    text, axis = model.read_again(wrong), "token" if by == "layer-token" else "head"
+    patches = (Patch.of(right, name, **{axis: i}) for name in names for i in range(size))
+    runs = model.logits((text, patch) for patch in patches)
+    found = [float(of(each)) for each in with_progress(runs, len(names) * size, progress)]
+    return np.array(found).reshape(len(names), size)
+
+
+def _estimated(
+    model: "TracedModel",
+    corrupt: "Text",
+    target: "Text | None",
+    right: "Trace",
+    names: Sequence[str],
+    *,
+    of: Asked,
+    by: By,
+    to: str | None,
+) -> NDArray[np.float64]:
+    """By how much each value of the clean run would move the answer, to first order, (layer, token or head)."""
+    found = model.gradients(corrupt, target, at=names, to=to, of=of)
+    rest = -1 if by == "layer-token" else (-2, -1)  # of (token, d_model), (head, query, d_v)
+    moves = []
+    for name in names:
+        change = right[name].value.astype(np.float64) - found.trace[name].value
+        moves.append((change * found.values[name][0]).sum(axis=rest))
+    return np.stack(moves)
+
+
+def patching_pair(
+    model: "TracedModel", clean: "Text", corrupt: "Text", *, row: int = -1, to: str | None = None
+) -> PatchingPair:
     """Make a pair of two texts of one's own: its answers are the first tokens that the model predicts differently.
 
     Args:
-        model: a model that predicts next tokens.
+        model: a model that predicts tokens or labels.
         clean: a text.
         corrupt: a text of as many tokens.
+        row: of a classifier of tokens, the token whose labels are compared.
         to: target language, as for ``model.trace``.
 
     Returns:
-        The pair, with prefix and answers as token ids.
+        The pair, with its answer as token ids; of a classifier the likeliest label of each text, or of both.
 
     Raises:
-        VisformerError: the texts have different numbers of tokens, the model predicts the same after both, or one of
-            the predictions ends where they begin to differ.
+        VisformerError: the texts have different numbers of tokens, the model predicts the same token after both, or one
+            of the predictions ends where they begin to differ.
     """
-    model._require_predictions()
+    model._require_logits()
     require_same_number(len(model.tokenize(clean)), len(model.tokenize(corrupt)))
-    first, second = (model.trace(text, to=to, record=()).meta["ids"]["next"] for text in (clean, corrupt))
+    traces = [model.trace(text, to=to, record=("logits",)) for text in (clean, corrupt)]
+    if not model._predicts_next:
+        first, second = (asked(trace, None, row, model=model).ids[0] for trace in traces)
+        return PatchingPair(
+            model.info.name, "", clean, corrupt, None, row, first if first == second else (first, second)
+        )
+    first, second = (trace.meta["ids"]["next"] for trace in traces)
     if model.info.kind == "decoder":  # of a text that goes on, only the last row is an answer
         first, second = first[-1:], second[-1:]
     at = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
@@ -190,7 +256,8 @@ def patching_pair(model: "TracedModel", clean: "Text", corrupt: "Text", *, to: s
             ),
             answer=model.text.decode(first),
         )
-    return PatchingPair(model.info.name, "", clean, corrupt, tuple(first[:at]), ((first[at],), (second[at],)))  # type: ignore[arg-type]
+    place = -1 if model.info.kind == "decoder" else at
+    return PatchingPair(model.info.name, "", clean, corrupt, None, place, (first[at], second[at]))
 
 
 def patching_pairs(model: str | None = None) -> list[PatchingPair]:
@@ -204,85 +271,11 @@ def patching_pairs(model: str | None = None) -> list[PatchingPair]:
     """
     lines = files("visformer.analysis.effects").joinpath("pairs.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
-    pairs = [PatchingPair(row[0], row[1], row[2], row[3], row[4], (row[5], row[6])) for row in rows]
+    pairs = [
+        PatchingPair(name, about, clean, corrupt, target or None, int(row), (first, second))
+        for name, about, clean, corrupt, target, row, first, second in rows
+    ]
     return [pair for pair in pairs if model in (None, pair.model)]
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One of the two texts, with the row that predicts the answer and the ids of both answers."""
-
-    model: "TracedModel"
-    trace: "Trace"
-    text: "Encoded"
-    row: int
-    ids: tuple[int, int]
-
-    @classmethod
-    def of(
-        cls,
-        model: "TracedModel",
-        text: "Text",
-        answers: "tuple[Text, Text]",
-        *,
-        prefix: "Text",
-        to: str | None,
-        record: Sequence[str],
-    ) -> "_Run":
-        traces = [
-            model.trace(text, _joined(prefix, answer), to=to, record=names)
-            for answer, names in zip(answers, (record, ()), strict=True)
-        ]
-        first, second = (model.read_again(trace).predicted for trace in traces)
-        if model.info.kind == "decoder":  # its last row goes beyond the answer
-            first, second = first[:-1], second[:-1]
-        places = [i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b]
-        if len(first) != len(second) or len(places) != 1:
-            raise VisformerError(
-                N_(
-                    "The answers {a!r} and {b!r} have to differ in exactly one token: they are {first} and {second} "
-                    "tokens here, {n} of them different."
-                ),
-                a=answers[0],
-                b=answers[1],
-                first=len(first),
-                second=len(second),
-                n=len(places) + abs(len(first) - len(second)),
-            )
-        row = places[0]
-        return cls(model, traces[0], model.read_again(traces[0]), row, (first[row], second[row]))
-
-    @property
-    def answers(self) -> tuple[str, str]:
-        """Both answers, as displayed."""
-        a, b = self.model._row(self.ids)
-        return a, b
-
-    def difference(self) -> float:
-        """log p(A) - log p(B) as the model is, nats."""
-        return self.preference(next(self.model.log_probabilities([(self.text, ())], every=True)))
-
-    def preference(self, logs: NDArray[Any]) -> float:
-        """The same of log-probabilities, (row, vocab)."""
-        return float(logs[self.row, self.ids[0]]) - float(logs[self.row, self.ids[1]])
-
-
-def _joined(prefix: "Text", answer: "Text") -> "Text":
-    """The beginning of a target and what follows, both texts or both ids."""
-    if not len(prefix):
-        return answer
-    if isinstance(prefix, str) != isinstance(answer, str):
-        raise VisformerError(
-            N_("prefix={prefix!r} and the answer {answer!r} have to be both texts, or both token ids."),
-            prefix=prefix,
-            answer=answer,
-        )
-    return prefix + answer if isinstance(prefix, str) else [*prefix, *answer]  # type: ignore[operator]
-
-
-def _require_same_length(clean: _Run, corrupt: _Run) -> None:
-    require_same_number(*(len(run.text.src or run.text.begin) for run in (clean, corrupt)))
-    require_same_number(len(clean.text.tgt), len(corrupt.text.tgt))
 
 
 def require_same_number(clean: int, corrupt: int) -> None:
@@ -309,14 +302,13 @@ def require_same_number(clean: int, corrupt: int) -> None:
 
 def _names(model: "TracedModel", stack: str, by: By) -> list[str]:
     """The tensors whose parts are patched, one for each layer."""
-    part, _, kind = stack.partition(".")
-    ending = "resid_pre" if by == "layer-token" else f"{kind or 'self_attn'}.heads"
-    names = [name for name in model._names if name.startswith(f"{part}.") and name.endswith(f".{ending}")]
+    wanted = f"{stack}.*.resid_pre" if by == "layer-token" else f"{'.*.'.join(stack.split('.'))}.heads"
+    names = fnmatch.filter(model._names, wanted)
     if not names:
         raise VisformerError(
             N_("{name} has no {tensor}: nothing can be patched there."),
             name=model.info.name,
-            tensor=f"{part}.*.{ending}",
+            tensor=wanted,
         )
     return names
 

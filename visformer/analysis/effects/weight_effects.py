@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.answers import Answer, ask, predicted, traced
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, VisformerError
 from visformer.system.arguments import require_whole
 
 if TYPE_CHECKING:  # a model is above an analysis
     from visformer.adapters.base import TracedModel
+    from visformer.adapters.interventions import Scalar
     from visformer.adapters.requests import Encoded, Text
     from visformer.edits import Edit
     from visformer.trace import Trace
@@ -39,19 +41,22 @@ class WeightEffects:
     """The effects of the weights of one head.
 
     Args:
-        values: (query, key) float64, nats: log-probability without the weight minus that with it; below 0: the weight
-            speaks for the prediction. 0 where the mask allows no weight; NaN where it was not asked for.
+        values: (query, key) float64, nats: log-probability, or logit of an answer, without the weight minus that with
+            it; below 0: the weight speaks for it. 0 where the mask allows no weight; NaN where it was not asked for.
         pattern: (query, key) float32: the weights themselves.
         method: "exact": each weight was taken away in a run of its own; "gradient": a first-order estimate.
         how: "zero": set to 0 after the softmax; "mask": masked before it, so that the rest of the row shares it.
-        predicts: "row": of what the row itself predicts; "target": of the whole target, for rows of an encoder.
+        predicts: "row": of what the row itself predicts; "target": of the whole target, for rows of an encoder;
+            "answer": of what was asked for.
+        answer: what was asked for, as displayed, of a pair both; empty: nothing else than the prediction.
     """
 
     values: Floats
     pattern: NDArray[np.float32]
     method: Literal["exact", "gradient"]
     how: Literal["zero", "mask"]
-    predicts: Literal["row", "target"]
+    predicts: Literal["row", "target", "answer"]
+    answer: tuple[str, ...] = ()
 
 
 def weight_effects(
@@ -64,6 +69,8 @@ def weight_effects(
     how: Literal["zero", "mask"] = "zero",
     method: Literal["exact", "gradient"] | None = None,
     cells: Collection[tuple[int, int]] | None = None,
+    answer: Answer | None = None,
+    row: int = -1,
     progress: Progress | None = None,
     to: str | None = None,
 ) -> WeightEffects:
@@ -72,15 +79,17 @@ def weight_effects(
     The number says what this weight does alone: two weights that can stand in for each other both seem to do nothing.
 
     Args:
-        model: a model that predicts next tokens.
+        model: a model that predicts tokens or labels.
         source: a text or its token ids, as for ``model.trace``.
-        target: as for ``model.trace``; None: an encoder-decoder's own greedy output.
+        target: as for ``model.trace``; None: an encoder-decoder's own greedy output. Of an encoder its second sentence.
         path: path of an attention, such as "decoder.0.cross_attn".
         head: from 0.
         how: "zero": the weight becomes 0 after the softmax and its row is not renormalised; "mask": the key is masked
             before the softmax.
         method: None: "exact" up to 24 tokens on each side and for single cells, "gradient" above.
         cells: (query, key) of the weights to take away, one run each; None: every weight of the head.
+        answer: an :data:`visformer.analysis.Answer`, on whose logit the effect is; None: on what is predicted.
+        row: of the answer.
         progress: called with runs done and all runs; an exception that it raises ends the computation.
         to: target language, as for ``model.trace``.
 
@@ -89,14 +98,14 @@ def weight_effects(
         row the model's own choice; for a row of an encoder it is that of the whole target.
 
     Raises:
-        VisformerError: the model predicts no next token, has no such head or weight, or a setting is unknown.
+        VisformerError: the model predicts nothing, has no such head or weight, or a setting is unknown.
         EditError: the model does not let its weights be changed.
         TraceError: there is no such attention.
     """
     require_choice("how", how, ("zero", "mask"))
     require_choice("method", method, (None, "exact", "gradient"))
-    model._require_predictions()
-    trace = model.trace(source, target, to=to, record=(f"{path}.pattern", f"{path}.mask"))
+    record = (f"{path}.pattern", f"{path}.mask")
+    trace, of = ask(model, source, target, answer=answer, row=row, to=to, record=record)
     allowed: NDArray[np.bool_] = _head_of(trace, f"{path}.mask", head).astype(bool)
     text, whole = model.read_again(trace), path.startswith("encoder.")
     few = cells is not None or max(allowed.shape) <= EXACT_TOKENS
@@ -104,19 +113,29 @@ def weight_effects(
     wanted = allowed & (True if cells is None else _at(cells, allowed.shape))
     values = np.zeros(allowed.shape)
     if exact:
-        clean = next(model.log_probabilities([(text, ())])).astype(np.float64)
+        run = model.log_probabilities if of is None else model.logits
+        clean = next(run([(text, ())])).astype(np.float64)
         runs = ((text, _edit(how, path, head, cell)) for cell in _cells(wanted))
-        each = with_progress(model.log_probabilities(runs), int(wanted.sum()), progress)
-        for (query, key), changed in zip(_cells(wanted), each, strict=True):
-            values[query, key] = (changed - clean).sum() if whole else changed[query] - clean[query]
+        for (query, key), changed in zip(
+            _cells(wanted), with_progress(run(runs), int(wanted.sum()), progress), strict=True
+        ):
+            if of is not None:
+                values[query, key] = of(changed) - of(clean)
+            else:
+                values[query, key] = (changed - clean).sum() if whole else changed[query] - clean[query]
     else:
-        values = _first_order(model, text, f"{path}.pattern", head, how=how, whole=whole, progress=progress)
+        rows = range(len(text.predicted))
+        numbers: list[Scalar] = (
+            [of] if of else [predicted(text, rows)] if whole else [predicted(text, [i]) for i in rows]
+        )
+        values = _first_order(model, text, f"{path}.pattern", head, how=how, numbers=numbers, progress=progress)
     return WeightEffects(
         np.where(wanted, values, np.where(allowed, np.nan, 0.0)),
         np.asarray(_head_of(trace, f"{path}.pattern", head), dtype=np.float32),
         "exact" if exact else "gradient",
         how,
-        "target" if whole else "row",
+        "answer" if of else "target" if whole else "row",
+        of.names if of else (),
     )
 
 
@@ -156,14 +175,23 @@ def _edit(how: str, path: str, head: int, cell: tuple[int, int]) -> "Edit":
 
 
 def _first_order(
-    model: "TracedModel", text: "Encoded", name: str, head: int, *, how: str, whole: bool, progress: Progress | None
+    model: "TracedModel",
+    text: "Encoded",
+    name: str,
+    head: int,
+    *,
+    how: str,
+    numbers: "Sequence[Scalar]",
+    progress: Progress | None,
 ) -> Floats:
-    """-a da at every cell; with the mask, plus what the other keys gain: each its share of a / (1 - a)."""
-    n = len(text.predicted)
-    objectives = [range(n)] if whole else [[row] for row in range(n)]
-    gradients = model.gate_gradients(((text, rows) for rows in objectives), [name])
-    each = [found[name][head] for found in with_progress(gradients, len(objectives), progress)]
-    slopes: Floats = (each[0] if whole else np.stack([found[row] for row, found in enumerate(each)])).astype(np.float64)
+    """-a da at every cell; with the mask, plus what the other keys gain: each its share of a / (1 - a).
+
+    ``numbers``: of the logits, one for all rows or one for each.
+    """
+    gradients = model.gate_gradients(((text, number) for number in numbers), [name])
+    each = [found[name][head] for found in with_progress(gradients, len(numbers), progress)]
+    of_rows = each[0] if len(each) == 1 else np.stack([found[row] for row, found in enumerate(each)])
+    slopes: Floats = of_rows.astype(np.float64)
     if how == "zero":
         return -slopes
     pattern = next(model.recorded([text], [name]))[name][head].astype(np.float64)
@@ -204,8 +232,9 @@ class ShuffleEffect:
     """How far the output distributions move.
 
     Args:
-        draws: (draw, row) float64, from 0 to 1: total variation distance of a row's distribution over the vocabulary
-            from what it is with the weights as they are.
+        draws: (draw, row) float64, from 0 to 1: total variation distance of a row's distribution over the vocabulary,
+            of a classifier over its labels, from what it is with the weights as they are. Of a model that finds a span,
+            a row for its start and one for its end, distributions over the tokens.
     """
 
     draws: NDArray[np.float64]
@@ -245,9 +274,9 @@ def shuffle_effect(
     its values still come through.
 
     Args:
-        model: a model that predicts next tokens.
+        model: a model that predicts tokens or labels.
         source: a text or its token ids, as for ``model.trace``.
-        target: as for ``model.trace``; None: an encoder-decoder's own greedy output.
+        target: as for :func:`weight_effects`.
         path: path of an attention, or a glob: "decoder.0.*" is a layer.
         head: one, several, or None: all.
         weights: "shuffled", or "uniform": the same weight on each allowed key, which is one draw.
@@ -260,16 +289,25 @@ def shuffle_effect(
         The distances of each draw.
 
     Raises:
-        VisformerError: the model predicts no next token, or a setting is unknown.
+        VisformerError: the model predicts nothing, or a setting is unknown.
         EditError: there is no such head, or the model does not let its weights be changed.
     """
     from visformer.edits import Shuffle, Uniform
 
     require_choice("weights", weights, ("shuffled", "uniform"))
     require_whole("draws", draws)
-    text = model.read_again(model.trace(source, target, to=to, record=()))
+    text = model.read_again(traced(model, source, target, to=to, record=()))
     changed = [Uniform(path, head)] if weights == "uniform" else [Shuffle(path, head, seed + i) for i in range(draws)]
     texts = [(text, ()), *((text, edit) for edit in changed)]
-    runs = with_progress(model.log_probabilities(texts, every=True), len(texts), progress)
-    clean = np.exp(next(runs).astype(np.float64))  # (row, vocab)
-    return ShuffleEffect(np.stack([abs(np.exp(each.astype(np.float64)) - clean).sum(axis=1) / 2 for each in runs]))
+    runs = with_progress(model.logits(texts), len(texts), progress)
+    each = (_distributions(logits.T if model._finds_span else logits) for logits in runs)
+    clean = next(each)
+    return ShuffleEffect(np.stack([abs(changed - clean).sum(axis=1) / 2 for changed in each]))
+
+
+def _distributions(logits: NDArray[np.float32]) -> Floats:
+    """Softmax of logits, (row, choice) or, of a classifier of whole texts, (choice,), which is one row."""
+    rows = np.atleast_2d(logits).astype(np.float64)
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # numpy
 
 _CONTENTS: dict[Kind, str] = {
     "trace": N_("{picture}: the selected head; {numbers}: the weights of all heads; {page}: the explorer."),
-    "pair": N_("{page}: both explorers, linked, and their difference."),
+    "pair": N_("{picture}: one head of both; {page}: both explorers, linked, and their difference."),
     "panels": N_("{picture}: the pictures; {numbers}: their numbers."),
     "figure": N_("{picture}: the picture; {numbers}: its numbers."),
     "model": N_("{page}: this picture, which plays without a network."),

@@ -54,8 +54,12 @@ def kind_of(trace: Trace) -> str:
 
 def predicts(trace: Trace) -> bool:
     """Whether the model predicts next tokens."""
-    has_logits = trace.blocks is None or trace.blocks.logits
-    return "decoder" in kind_of(trace) and has_logits and trace.lacks("logits") is None
+    return "decoder" in kind_of(trace) and has_logits(trace) and not trace.meta.get("labels")
+
+
+def has_logits(trace: Trace) -> bool:
+    """Whether the model predicts anything: tokens or labels."""
+    return (trace.blocks is None or trace.blocks.logits) and trace.lacks("logits") is None
 
 
 def shown(options: Mapping[_N, str], trace: Trace) -> dict[_N, str]:

@@ -47,7 +47,8 @@ def draw(option: Option, setting: Setting, page: str, *, place: Any = st, defaul
         value = arguments["min_value"] - shift
     else:
         offered = arguments.get("options")
-        if isinstance(option, Choice | Text) and offered is not None and Slot(key, first).get() not in offered:
+        is_free = bool(arguments.get("accept_new_options"))
+        if isinstance(option, Choice | Text) and offered and not is_free and Slot(key, first).get() not in offered:
             Slot(key, first).clear()  # chosen with another model
         if not _is_set(option, setting, name, Slot(key, None), first, shift):
             by_index = widget in ("selectbox", "radio")
@@ -92,7 +93,8 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             return "slider", {"min_value": numbers[0], "max_value": numbers[-1]}, option.first
         case PlaceOption():
             tokens = resolved(option.tokens, setting)
-            return "selectbox", {"options": range(len(tokens)), "format_func": lambda i: f"{i + 1} · {tokens[i]}"}, 0
+            named = [f"{i} · {token}" for i, token in enumerate(tokens, 1)] if option.numbered else [*tokens]
+            return "selectbox", {"options": range(len(tokens)), "format_func": named.__getitem__}, 0
         case Choice():
             _, labels = boxes.gettext(), resolved(option.values, setting)
             # Only our messages are translated: a visitor's token may happen to equal a message id. The options of a box
@@ -104,6 +106,17 @@ def _widget(option: Option, setting: Setting) -> tuple[str, dict[str, Any], int]
             # Directly in a column, a switch would otherwise be cut off where it is too wide.
             style = {"required": True, "wrap": True} if option.widget == "segmented_control" else {}
             return option.widget, {"options": [*shown], "format_func": shown.__getitem__, **style}, 0
+        case Text(suggested=suggested) if suggested is not None:
+            shown = resolved(suggested, setting)
+            return (
+                "selectbox",
+                {
+                    "options": [*shown],
+                    "format_func": lambda text: shown.get(text, text),
+                    "accept_new_options": True,
+                },
+                0,
+            )
         case Text(among=None):
             return "text_input", {}, 0
         case Text(among=among, labels=labels):

@@ -133,11 +133,13 @@ class PlaceOption(Option):
         among: the valid indices, ascending; None: unknown until the picture is drawn.
         first: the number of index 0 on screen, in links and on the command line.
         tokens: the tokens at these indices, so that one can be selected by its text.
+        numbered: whether the page shows their numbers before them.
     """
 
     among: Callable[[Setting], Sequence[int] | None]
     first: int = 1
     tokens: Callable[[Setting], Sequence[str]] | None = None
+    numbered: bool = True
     default: Any = 0
 
     def check(self, value: Any, setting: Setting) -> Any:
@@ -257,6 +259,7 @@ class Text(Option):
     Args:
         among: those that a page offers; None: any.
         labels: how a page shows some of them.
+        suggested: of any, those that a page suggests, the default first, and how it shows them.
 
     Links have it as it is: its name there is the page's and its own.
     """
@@ -264,6 +267,7 @@ class Text(Option):
     default: Any = ""
     among: Callable[[Setting], Sequence[str]] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    suggested: Callable[[Setting], Mapping[str, str]] | None = None
 
     def check(self, value: Any, setting: Setting) -> Any:
         if not isinstance(value, str | PathLike):
