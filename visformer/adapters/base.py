@@ -127,6 +127,8 @@ class TracedModel(ABC):
     _passes: Passes
     _plain: Callable[[str], list[int]]  # encodes a text without specials
     _no_text: Message
+    pictures: Literal["none", "alone", "instead", "with"] = "none"
+    """Which pictures it reads: none, one alone, one instead of a text, or one with its text."""
     _finds_span = False  # whether its labels are start and end, each a distribution over the tokens
 
     def __repr__(self) -> str:
@@ -165,6 +167,17 @@ class TracedModel(ABC):
         outline.info, outline.text, outline._plain, outline._known = self.info, self.text, self._plain, self._known
         outline._names, outline._weights = (*self._names, *self._weights), {}
         return outline
+
+    def reading(self, source: Any) -> "TracedModel":
+        """Return what of the model reads a source.
+
+        Args:
+            source: what :meth:`trace` takes, or a :class:`visformer.adapters.picture_files.Prompt`.
+
+        Returns:
+            The model itself; of one with two halves the half for texts or that for pictures.
+        """
+        return self
 
     @property
     def takes_chats(self) -> bool:

@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,6 +125,48 @@ def _require_pixels(image: "Image", name: str) -> None:
             height=height,
             most=limits.PICTURE_PIXELS,
         )
+
+
+# Pictures that a server keeps -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A picture and the text that goes with it, as the app gives them to a model of transformers: a key of caches.
+
+    Args:
+        text: "" for a model that reads the picture alone.
+        file: what a file with the picture holds.
+    """
+
+    text: str
+    file: bytes = field(repr=False)
+
+    @property
+    def image(self) -> NDArray[np.uint8]:
+        """The picture, uint8 (row, column, RGB)."""
+        return decoded(io.BytesIO(self.file), name="")
+
+
+def kept(content: bytes, name: str) -> bytes:
+    """Return the picture in a file as a PNG file, which a server can keep.
+
+    Args:
+        content: of the file.
+        name: of the file, for messages.
+
+    Returns:
+        All its pixels, or PICTURE_SIDE on the longer side of a larger one.
+
+    Raises:
+        VisformerError: as for :func:`decoded`.
+    """
+    from PIL import Image
+
+    image = Image.fromarray(decoded(io.BytesIO(content), name=name))
+    image.thumbnail((limits.PICTURE_SIDE, limits.PICTURE_SIDE))
+    image.save(file := io.BytesIO(), "PNG")
+    return file.getvalue()
 
 
 # Pictures as texts ----------------------------------------------------------------------------------------------------

@@ -334,6 +334,14 @@ PICTURE_PIXELS = limit(
     30_000_000, "pixels", N_("Pixels of a picture in a file"),
     N_("90 MB once they are decoded, and twice that when it is turned upright; a file may say any number"),
 )
+PICTURE_SIDE = limit(
+    1_024, "pixels", N_("Pixels per side of an uploaded picture that is kept"),
+    N_("3 MB at most; a larger one is scaled, and models of transformers scale it again, mostly to 224"),
+)
+PICTURES = limit(
+    8, "pictures", N_("Uploaded pictures kept for a visitor"),
+    N_("to go back to; one more, and the one that was not shown for longest goes; all of them with the session"),
+)
 ATLAS_BYTES = limit(
     4_000_000, "bytes", N_("Size of a table of an atlas that is one file"),
     N_("compressed; those of 72 heads have 180 kB together, and an upload has a limit of its own"),
@@ -363,7 +371,7 @@ UPLOAD_MEMORY = limit(
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
 
-_SERVER = {
+STREAMLIT: dict[str, int] = {
     "server.maxUploadSize": limit(
         1, "megabytes", N_("Megabytes of any upload"), N_("an atlas of 1,000 heads; states and lessons are smaller")
     ),
@@ -372,11 +380,12 @@ _SERVER = {
         N_("of ours: the longest has 4; what a browser sends has a limit of its own"),
     ),
 }
+"""By the names of Streamlit's options."""
 # fmt: on
 
 LIMITS = [
     Limit(name, value, *value.about)
-    for name, value in {**globals(), **_SERVER}.items()
+    for name, value in {**globals(), **STREAMLIT}.items()
     if isinstance(value, _Number | _Sizes)
 ]
 """All limits, in the order of declaration."""

@@ -1,5 +1,6 @@
 """Picture and words: what each word of a caption reads, and every other page on the model that reads pictures."""
 
+from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -20,7 +21,7 @@ from tests.app.support import (
 from visformer import scenes
 from visformer.adapters.picture_files import text_of, told_in
 from visformer.app.session import boxes
-from visformer.app.widgets import scene
+from visformer.app.widgets import picture_file, scene
 from visformer.pictures.picture import PAGE
 from visformer.web.panels import Click
 
@@ -140,7 +141,8 @@ def test_an_uploaded_picture_takes_the_place_of_the_scene_or_is_refused_with_the
     uploaded.name = name
     app = new_app(page=PICTURE)
     app.session_state["uploaded"] = uploaded
-    call(app, scene._open, "en", "uploaded")
+    read = partial(text_of, language="en", size=(scenes.SIZE, scenes.SIZE))
+    call(app, picture_file.opened, read, boxes.enter_example, "uploaded")
     if name == "photo.png":
         assert address_of(app)["text"] == PHOTOGRAPH
     else:

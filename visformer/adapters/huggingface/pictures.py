@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -17,13 +17,13 @@ from PIL import Image
 from torch import Tensor
 from transformers import ImageProcessingMixin, PreTrainedModel, PreTrainedTokenizerBase
 
-from visformer.adapters.base import ONE_PICTURE, Labels
+from visformer.adapters.base import ONE_PICTURE, Labels, TracedModel
 from visformer.adapters.generating import Generator
 from visformer.adapters.huggingface.families import refuse
 from visformer.adapters.huggingface.inspection import Inspection
 from visformer.adapters.huggingface.model import HubModel
 from visformer.adapters.huggingface.run import PICTURE_ALONE, HubOutput, given_alone
-from visformer.adapters.picture_files import checked_picture
+from visformer.adapters.picture_files import Prompt, checked_picture
 from visformer.adapters.recording import Passes
 from visformer.adapters.requests import Encoded, Picture, Text, TextRequest
 from visformer.errors import N_, ArgumentError, TextError, VisformerError
@@ -151,7 +151,7 @@ class Pictures:
 class PatchNames:
     """The tokens of an encoder that reads pictures, as a vocabulary: the id of each is its place."""
 
-    max_tokens, scheme = None, ""
+    max_tokens, scheme, has_template = None, "", False
 
     def __init__(self, names: Sequence[str], patches: range) -> None:
         self.names, self._patches = tuple(names), patches
@@ -190,6 +190,12 @@ class _ReadsPictures(HubModel):
     _pictures: Pictures
     _side: str  # of the tokens that the patches are
 
+    def outline(self) -> Self:
+        """See :class:`TracedModel`; what reads a picture is kept, which tells how many tokens there are."""
+        outline = super().outline()
+        outline._pictures = self._pictures
+        return outline
+
     def _axes(self, name: str) -> tuple[Axis, ...] | None:
         return (Axis("patch"), PIXEL) if name == PIXELS else super()._axes(name)
 
@@ -222,6 +228,7 @@ class PictureEncoder(_ReadsPictures):
         VisformerError: its tokens are no patches, or it returns no attention weights.
     """
 
+    pictures = "alone"
     _given_alone = PICTURE_ALONE
     _side = "src"
     text: PatchNames  # type: ignore[assignment]
@@ -294,6 +301,8 @@ class PictureEncoder(_ReadsPictures):
                 name=self.info.name,
                 text=text,
             )
+        if isinstance(text, Prompt):
+            text = text.image
         return self._pictures.read(checked_picture(text, _WANTED))
 
     def _request(self, source: Any, target: Any = None, *, pair: Any = None, **checked: Any) -> TextRequest:
@@ -305,6 +314,11 @@ class PictureEncoder(_ReadsPictures):
         n = len(self.text)
         self._require_room(n, scores=not self._overview(request))
         return Encoded(request, [*range(n)], [], None, [0] * n)
+
+    def read_again(self, trace: Trace) -> Encoded:
+        """See :class:`TracedModel`; the picture is the Trace's."""
+        read = super().read_again(trace)
+        return replace(read, request=replace(read.request, source=self._pictures.of_trace(trace)))
 
     def _sample(self) -> Encoded:
         n = len(self.text)
@@ -341,6 +355,8 @@ class TextAndPicture(HubModel):
         picture_half: the :class:`PictureEncoder`.
     """
 
+    pictures = "instead"
+
     def __init__(self, module: Any, tokenizer: Any, **about: Any) -> None:
         name = about.pop("name", None) or module.config.name_or_path or type(module).__name__
         super().__init__(module.text_model, tokenizer.tokenizer, name=name, **about)
@@ -358,6 +374,16 @@ class TextAndPicture(HubModel):
                 name=self.info.name,
             )
         return self.picture_half.trace(image=image, target=target, **how)
+
+    def reading(self, source: Any) -> TracedModel:
+        """See :class:`TracedModel`."""
+        return self.picture_half if isinstance(source, Prompt) else self
+
+    def outline(self) -> Self:
+        """See :class:`TracedModel`; of both halves."""
+        outline = super().outline()
+        outline.picture_half = self.picture_half.outline()
+        return outline
 
     def close(self) -> None:
         """See :class:`TracedModel`; of both halves."""
@@ -389,6 +415,7 @@ class PictureDecoder(_ReadsPictures):
         about: name, licence and source, as for :class:`HubModel`.
     """
 
+    pictures: Literal["none", "alone", "instead", "with"] = "with"
     _side = "tgt"
     _why_no_pictures: VisformerError | None = None
 
@@ -397,7 +424,7 @@ class PictureDecoder(_ReadsPictures):
         super().__init__(module, tokenizer.tokenizer, **about)
         known = getattr(module.config, "image_token_id", None)
         self._image_id = -1 if known is None else int(known)
-        self._taken = inspect.signature(module.forward).parameters
+        self._taken = frozenset(inspect.signature(module.forward).parameters)
         try:
             with given_alone(module, PICTURE_ALONE):
                 self._pictures = Pictures(self.processor.image_processor, self.info.name)
@@ -405,10 +432,29 @@ class PictureDecoder(_ReadsPictures):
                 self._pictures.cut_into(ids.count(self._image_id))
         except VisformerError as error:
             self._why_no_pictures = error
+            self.pictures = "none"
         else:
             self._generator = Generator(self.text, self._writes(len(tokenizer.tokenizer)), self._engine.end_ids)
             self._probed[PIXELS] = len(self._pictures.names), 3 * self._pictures.patch_size**2
             self._names = (PIXELS, *self._names)
+
+    def outline(self) -> Self:
+        """See :class:`TracedModel`."""
+        if self.pictures == "none":
+            outline = HubModel.outline(self)
+        else:
+            outline = super().outline()
+            outline.processor, outline._image_id, outline._taken = self.processor, self._image_id, self._taken
+        outline.pictures, outline._why_no_pictures = self.pictures, self._why_no_pictures
+        return outline
+
+    def tokenize(self, text: Any, second: Text | None = None) -> tuple[str, ...]:
+        """See :class:`TracedModel`; of a text with a picture, its patches where they stand."""
+        if not isinstance(text, Prompt):
+            return super().tokenize(text, second)
+        more = None if second is None else self._given(second)
+        ids = [*map(int, self._processed(self._given(text))["input_ids"][0]), *self._continuation(more)]
+        return self._labels({"tgt": ids})[0]["tgt"]
 
     def _writes(self, n_tokens: int) -> Tensor:
         """bool (vocab,): the tokens that it may write, which stand for no patch."""
@@ -440,6 +486,8 @@ class PictureDecoder(_ReadsPictures):
         return _Prompt(source, checked_picture(image, _WANTED)), target
 
     def _given(self, text: Any, *, of_target: bool = False) -> Any:
+        if isinstance(text, Prompt):
+            text = _Prompt(text.text, text.image)
         if not isinstance(text, _Prompt):
             return super()._given(text, of_target=of_target)
         super()._given(text.text)

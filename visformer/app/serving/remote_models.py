@@ -154,7 +154,7 @@ def _with_model(name: str, work: "Callable[[TracedModel], _R]") -> _R:
 
 
 def _trace(used: "TracedModel", **how: Any) -> "Trace":
-    return used.trace(**how)
+    return used.reading(how["source"]).trace(**how)
 
 
 class LongTexts:
@@ -169,7 +169,7 @@ class LongTexts:
         key = (used.info.name, *sorted(how.items()))
         with self._lock:
             trace = self._traces.pop(key, None)
-        trace = trace or used.trace(**how)
+        trace = trace or used.reading(how["source"]).trace(**how)
         with self._lock:
             self._traces[key] = trace
             while len(self._traces) > 1 and sum(each.nbytes for each in self._traces.values()) > trace_bytes():
@@ -196,7 +196,7 @@ def part(used: "TracedModel", path: str, **how: Any) -> bytes | None:
 
 
 def _translate(used: "TracedModel", **how: Any) -> "Decoding":
-    return used.translate(**how)
+    return used.reading(how["source"]).translate(**how)
 
 
 def _outline(used: "TracedModel") -> "TracedModel":

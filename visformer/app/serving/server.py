@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from visformer.app.serving import uploaded_pictures
 from visformer.app.serving.connections import BACKLOG, OPENINGS, Crowd, Http, Websocket
 from visformer.app.serving.middleware import Gate, InPieces, SecurityHeaders
 from visformer.app.serving.workers import close_all
@@ -100,6 +101,6 @@ server_options.hide_advice()
 server_options.use_protocols(Http, Websocket, backlog=BACKLOG)
 messages.ignore_pages_that_were_left()
 messages.ignore_invalid_values()
-files.keep_few_uploads()
+files.keep_few_uploads(on_end=uploaded_pictures.forget)
 files.keep_few_downloads()
 logs.keep_typed_text_out()

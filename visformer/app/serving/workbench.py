@@ -20,7 +20,7 @@ import streamlit as st
 from visformer.adapters.checkpoints import TRANSLATOR, folder_of, model_of
 from visformer.adapters.learning.recipe import is_trained_name
 from visformer.adapters.names import made_here
-from visformer.app.serving import checks
+from visformer.app.serving import checks, uploaded_pictures
 from visformer.app.serving.admission import ADMISSION, WorkKind
 from visformer.app.serving.capacity import aside
 from visformer.app.serving.chats import messages_of
@@ -40,7 +40,6 @@ from visformer.system.sockets import send_at_once
 
 if TYPE_CHECKING:  # torch, and numpy
     from visformer.adapters.base import TracedModel
-    from visformer.adapters.requests import Text
     from visformer.edits import Edit
     from visformer.model.decoding import Decoding
     from visformer.trace import Trace
@@ -241,10 +240,12 @@ class Workbench:
         request = replace(request, takes_long=True)
         whole = replace(request, record=PATTERNS)
         texts = [request.source, *([request.target] if isinstance(request.target, str) else [])]
-        if sum(map(len, texts)) <= limits.MAX_CHARACTERS or self.holds(request.source, None, PATTERNS):
+        is_short = sum(map(len, texts)) <= limits.MAX_CHARACTERS and self.pictures == "none"
+        if is_short or self.holds(request.source, None, PATTERNS):
             return whole
         model = self.loaded(*texts, is_long=True)
-        info, (n_src, *others) = model.info, [len(model.tokenize(self._read(text))) for text in texts]
+        info, others = model.info, [self._n_tokens(model, text) for text in texts[1:]]
+        n_src = self._n_tokens(model, self._read(texts[0]))
         n_tgt = sum(others) if others else 2 * n_src  # about what a translation takes
         cells = info.n_encoder_layers * n_src**2 + info.n_decoder_layers * (n_tgt + n_src) * n_tgt
         if info.kind == "decoder":
@@ -287,7 +288,8 @@ class Workbench:
         if request.record == LONG:
             work: Callable[[TracedModel], Trace] = partial(overview, **self._how(request, forced))
             return runner.analyse(work) if isinstance(runner, RemoteModel) else work(runner)
-        return runner.trace(**self._how(request, forced))
+        how = self._how(request, forced)
+        return (runner if isinstance(runner, RemoteModel) else runner.reading(how["source"])).trace(**how)
 
     @property
     def takes_chats(self) -> bool:
@@ -295,8 +297,23 @@ class Workbench:
         is_there = self._model is not None and self.is_loaded and self._model.exception() is None
         return is_there and self._model is not None and self._model.result().takes_chats
 
-    def _read(self, source: str) -> "Text":
-        """What the model reads of a text: the messages of a chat."""
+    @property
+    def pictures(self) -> str:
+        """Which pictures the model reads, see :class:`visformer.adapters.base.TracedModel`; "none" until it is loaded.
+
+        A captioner of ours reads its picture from the text itself.
+        """
+        is_there = self._model is not None and self.is_loaded and self._model.exception() is None
+        return self._model.result().pictures if is_there and self._model is not None else "none"
+
+    def _read(self, source: str) -> Any:
+        """What the model reads of a text: the picture that it names, or the messages of a chat."""
+        pictures, (name, rest) = self.pictures, uploaded_pictures.named(source)
+        if pictures == "with" and name == uploaded_pictures.NONE:
+            source = rest
+        elif pictures in ("alone", "with") or (pictures == "instead" and name):
+            prompt = uploaded_pictures.prompt_of(source)
+            return prompt if pictures == "with" else replace(prompt, text="")
         return (self.takes_chats and messages_of(source)) or source
 
     def _how(self, request: _Request, forced: Any) -> dict[str, Any]:
@@ -337,7 +354,9 @@ class Workbench:
 
         def decode(runner: "_Runner") -> "Decoding":
             with reporting_to(progress):
-                return runner.translate(self._read(source), **settings)
+                read = self._read(source)
+                used = runner if isinstance(runner, RemoteModel) else runner.reading(read)
+                return used.translate(read, **settings)
 
         return self._result(key, (source, None), decode, times=times, look=lambda: on_progress(progress.share))
 
@@ -411,8 +430,13 @@ class Workbench:
 
     def _kind(self, model: "TracedModel", texts: _Texts, times: int = 1) -> WorkKind:
         """Estimate whether this is more than an ordinary computation; ``times``: number of beams or of changes."""
-        tokens = sum(len(model.tokenize(self._read(text))) for text in texts if text is not None)
+        source, target = texts
+        tokens = self._n_tokens(model, self._read(source)) + (0 if target is None else self._n_tokens(model, target))
         return "long" if self._always_long or tokens * times > limits.ORDINARY else "ordinary"
+
+    @staticmethod
+    def _n_tokens(model: "TracedModel", given: Any) -> int:
+        return len(model.reading(given).tokenize(given))
 
     def _runner(self, model: "TracedModel", kind: WorkKind = "ordinary") -> "_Runner":
         """Return what runs the model's forward passes: the workers, or the model itself."""
@@ -436,13 +460,15 @@ class Workbench:
         loading = self.load()
         with aside():
             model = loading.result()
+        read = None if source is None else self._read(source)
+        model = model.reading(read)
         room, second = model.info.max_tokens, SECOND_BOX[model.info.kind]
-        for text, box in ((source, _FIRST_BOX), (target, second)):
+        for text, box in ((read, _FIRST_BOX), (target, second)):
             if text is not None and (model.info.grid is None or box == second):  # a picture is never too long
-                checks.check_tokens(len(model.tokenize(self._read(text))), room, box=box, is_long=is_long)
-        if source is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
+                checks.check_tokens(self._n_tokens(model, text), room, box=box, is_long=is_long)
+        if read is not None and target is not None and model.info.kind != "encoder-decoder":  # one sequence
             tokenize: Callable[..., tuple[str, ...]] = model.tokenize
-            n_tokens = len(tokenize(self._read(source), target))
+            n_tokens = len(tokenize(read, target))
             checks.check_tokens(n_tokens, room, box=N_("Both boxes together"), is_long=is_long)
         return model
 
@@ -475,9 +501,13 @@ def _run_analysis(
 
 
 def _analyse(
-    analysis: Callable[..., Any], source: "Text", target: str | None, settings: Mapping[str, Any], model: "TracedModel"
+    analysis: Callable[..., Any],
+    source: Any,
+    target: str | None,
+    settings: Mapping[str, Any],
+    model: "TracedModel",
 ) -> Any:
-    return analysis(model, source, target, **settings)
+    return analysis(model.reading(source), source, target, **settings)
 
 
 @st.cache_resource(show_spinner=False)

@@ -2,9 +2,11 @@
 
 from visformer import i18n
 from visformer.adapters import checkpoints
+from visformer.app.serving import uploaded_pictures
 from visformer.app.serving.models import MODEL as MODEL_BY_DEFAULT
 from visformer.app.session import url_state
 from visformer.app.session.slots import Slot, hold
+from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained, is_untrained_name
 from visformer.pictures.examples import OFFERED
 from visformer.pictures.examples import TESTED as TESTED_SENTENCES
@@ -74,12 +76,32 @@ def legible() -> str:
     """Return what the model reads as people can read it: nothing of a picture that is no scene."""
     from visformer.adapters.picture_files import language_of
 
-    return "" if reads_pictures() and language_of(source()) else source()
+    if reads_pictures():
+        return "" if language_of(source()) else source()
+    if is_picture_alone():
+        return ""
+    return typed() if pictures() == "none" else uploaded_pictures.named(typed())[1]
 
 
 def reads_pictures() -> bool:
     """Whether the page shows a model that reads a picture, not a sentence."""
     return checkpoints.reads_pictures(model() or MODEL_BY_DEFAULT)
+
+
+def pictures() -> str:
+    """Return which pictures the visitor's model reads, see :class:`visformer.adapters.base.TracedModel`."""
+    from visformer.app.serving.workbench import workbench_of  # after the page's words, which need no model
+
+    try:
+        return workbench_of(model()).pictures
+    except VisformerError:
+        return "none"
+
+
+def is_picture_alone() -> bool:
+    """Whether a model of transformers reads a picture now, and no text with it."""
+    which = pictures()
+    return which == "alone" or (which == "instead" and bool(uploaded_pictures.named(typed())[0]))
 
 
 def cut_texts() -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from visformer import i18n
 from visformer.adapters.checkpoints import find, model_of, start_of
 from visformer.adapters.names import made_here
-from visformer.app.serving import checks
+from visformer.app.serving import checks, uploaded_pictures
 from visformer.app.serving.models import label, named, offered, require_allowed
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.i18n import Gettext
@@ -231,6 +231,8 @@ def _model(text: str) -> str:
 
 def _text(text: str) -> str:
     checks.check_text(text, is_long=True)
+    if (picture := uploaded_pictures.named(text)[0]) and picture != uploaded_pictures.NONE:
+        uploaded_pictures.file_of(picture)  # raises if it is gone; an example is shown in its place
     try:
         text.encode()
     except UnicodeEncodeError:  # imported only now: tokenizers take long to import

@@ -10,6 +10,7 @@ import streamlit as st
 from visformer import i18n
 from visformer.app.lessons import lesson_panel, open_lesson
 from visformer.app.presentation import following, guessing, presenting
+from visformer.app.serving import uploaded_pictures
 from visformer.app.serving.models import SECOND_BOX
 from visformer.app.session import address, boxes, remarks, slots, url_state
 from visformer.app.session.boxes import gettext
@@ -17,7 +18,7 @@ from visformer.app.session.page import all_pages, current_page
 from visformer.app.session.run import Run
 from visformer.app.session.slots import Slot, hold
 from visformer.app.shell import timeline
-from visformer.app.widgets import chat, controls, downloads, scene, unavailable
+from visformer.app.widgets import chat, controls, downloads, picture_box, scene, unavailable
 from visformer.app.widgets.component import link_button
 from visformer.errors import N_, VisformerError
 from visformer.pictures.examples import OFFERED, TESTED
@@ -108,9 +109,10 @@ def _draw_all(run: Run) -> None:
     else:
         with st.container(key="boxes"):
             how: Any = "top" if _takes_chats() else "center"  # a chat is much higher than the other boxes
-            left, middle, right = st.columns([5, 4, 3], vertical_alignment=how)
+            widths = [5, 4, 3] if boxes.pictures() == "none" else [8, 4, 1]  # a picture has examples of its own
+            left, middle, right = st.columns(widths, vertical_alignment=how)
         _sentence_boxes(run, left, middle, label_visibility="visible")
-    if not boxes.reads_pictures():
+    if not boxes.reads_pictures() and boxes.pictures() == "none":
         right.selectbox(
             _("Examples"),
             OFFERED,
@@ -136,7 +138,7 @@ def _draw_all(run: Run) -> None:
 def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
     """Draw the box of the sentence, and beside it that of the target, named for the kind of model."""
     _ = boxes.gettext()
-    kind = unavailable.kind_of(run.trace) if run.trace is not None else _kind()
+    kind, pictures = unavailable.kind_of(run.trace) if run.trace is not None else _kind(), boxes.pictures()
     changed = partial(_typed, kind)
     # The target box, if empty, shows the model's own translation, or the one that it borrows, as its placeholder.
     own = str(run.trace.meta.get("target") or "") if run.trace and boxes.target() is None else ""
@@ -146,11 +148,18 @@ def _sentence_boxes(run: Run, left: Any, middle: Any, **style: Any) -> None:
         scene.draw(left, run.trace)
         _IS_HELD.set(True)
         hold(boxes.SOURCE)
+    elif pictures != "none":
+        picture_box.draw(left, run.trace, pictures, on_change=changed)
+        _IS_HELD.set(True)
+        hold(boxes.SOURCE)
     elif _takes_chats():
         chat.draw(left, on_change=changed, **style)
         _IS_HELD.set(True)
     else:
         left.text_input(_("Sentence"), key=boxes.SOURCE, placeholder=asked, on_change=changed, **style)
+    if boxes.is_picture_alone():
+        hold(boxes.TARGET)
+        return
     middle.text_input(
         _(SECOND_BOX[kind]),
         key=boxes.TARGET,
@@ -168,7 +177,9 @@ def _typed(kind: str) -> None:
 
 def _enter(sentence: str) -> None:
     """Take a sentence that was typed elsewhere than in the box."""
-    boxes.SOURCE_BOX.set(sentence)
+    picture, _text = uploaded_pictures.named(boxes.typed())
+    is_with = picture and boxes.pictures() == "with"
+    boxes.SOURCE_BOX.set(uploaded_pictures.text_of(picture, sentence) if is_with else sentence)
     _typed(_kind())
 
 

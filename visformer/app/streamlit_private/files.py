@@ -6,6 +6,7 @@ file, in place of which Streamlit may serve another visitor's that is equal in p
 
 import secrets
 import time
+from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -20,8 +21,12 @@ from visformer.system import limits
 from visformer.system.cache import CACHE
 
 
-def keep_few_uploads() -> None:
-    """Make Streamlit keep only the latest uploads of each session, and all of them as far as memory allows."""
+def keep_few_uploads(on_end: Callable[[str], object]) -> None:
+    """Make Streamlit keep only the latest uploads of each session, and all of them as far as memory allows.
+
+    Args:
+        on_end: called with the id of a session that has ended, for what else was kept for it.
+    """
     manager: Any = MemoryUploadedFileManager
     add, remove, remove_all = manager.add_file, manager.remove_file, manager.remove_session_files
 
@@ -37,6 +42,7 @@ def keep_few_uploads() -> None:
         for file_id in [*files.file_storage.get(session_id, ())]:
             files.remove_file(session_id, file_id)
         remove_all(files, session_id)
+        on_end(session_id)
 
     manager.add_file, manager.remove_session_files = add_and_count, remove_session
     manager.remove_file = lambda files, session_id, file_id: CACHE.drop((files, session_id, file_id))

@@ -8,14 +8,10 @@ import streamlit as st
 
 from visformer import scenes
 from visformer.adapters import picture_files
-from visformer.app.serving.admission import ADMISSION
-from visformer.app.serving.capacity import drawing
-from visformer.app.serving.workers import confined
-from visformer.app.session import boxes, slots
+from visformer.app.session import boxes
 from visformer.app.session.slots import Slot
-from visformer.app.streamlit_private.other_sessions import own_session
-from visformer.app.widgets import controls
-from visformer.errors import N_, VisformerError
+from visformer.app.widgets import controls, picture_file
+from visformer.errors import N_
 from visformer.panel import Labels, Panel
 from visformer.pictures.picture import COLOUR_NAMES, PLACES
 from visformer.scenes import EXAMPLES, LANGUAGES, MOST, SHAPES, SIZE, Scene, SceneObject
@@ -29,18 +25,13 @@ _LANGUAGES = {"en": "English", "zh": "中文"}
 _SIDES = ((PLACES[1], PLACES[4], PLACES[7]), PLACES[3:6])  # of rows and columns
 _COLOUR, _SHAPE = Slot("scene_colour", "red"), Slot("scene_shape", "circle")
 _TOLD = Slot("scene_caption", "")
-_FRAME, _GREY = 4, 150  # of the small picture, white on white
 _IS_FULL = Slot("scene_is_full", False)
-_UPLOAD = "scene_file"
-_FORMATS = ["png", "jpg", "webp"]
-_WRONG: Slot[VisformerError | None] = Slot("scene_file_wrong", None)  # with the last file
 
 
 def draw(place: Any, trace: "Trace | None") -> None:
     """Draw the picture and what changes it; ``trace``: of the model that reads it, if there is one."""
     with place, st.container(horizontal=True, vertical_alignment="center", key="scene"):
-        large = np.kron(_image(trace), np.ones((8, 8, 1), dtype=np.uint8))
-        st.image(np.pad(large, ((_FRAME, _FRAME), (_FRAME, _FRAME), (0, 0)), constant_values=_GREY), width=72)
+        picture_file.thumbnail(_image(trace))
         chooser(trace)
 
 
@@ -103,32 +94,10 @@ def _choices(scene: Scene | None, language: str, image: Any) -> None:
 
 
 def _own_file(language: str) -> None:
-    """Draw the box for a file, with what to expect of it, or why the last one cannot be read."""
-    _ = boxes.gettext()
-    key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
-    st.file_uploader(
-        _("Or a picture of your own"), _FORMATS, max_upload_size=1, key=key, on_change=_open, args=(language, key)
-    )
-    if (error := _WRONG.pop()) is not None:
-        st.text(error.localized(_))
-    st.caption(_("It is scaled to {size} x {size} pixels, which the link then holds.").format(size=SIZE))
-
-
-@drawing()
-def _open(language: str, key: str) -> None:
-    """Take the picture in an uploaded file, decoded in a process whose memory is limited."""
-    uploaded: Any = Slot(key, None).get()
-    if uploaded is None:
-        return
-    slots.renew(_UPLOAD)
-    name, session = uploaded.name, own_session()
-    work = partial(confined, name, picture_files.text_of, uploaded.getvalue(), name, language, (SIZE, SIZE))
-    try:
-        text = ADMISSION.run((session, key), work, on_wait=lambda _before: None, session=session, kind="long")
-    except VisformerError as error:
-        _WRONG.set(error)
-    else:
-        boxes.enter_example(text)
+    """Draw the box for a file, whose picture becomes a text for the link."""
+    about = boxes.gettext()(N_("It is scaled to {size} x {size} pixels, which the link then holds."))
+    read = partial(picture_files.text_of, language=language, size=(SIZE, SIZE))
+    picture_file.draw(read, boxes.enter_example, about=about.format(size=SIZE))
 
 
 def _tell(scene: Scene | None, language: str) -> None:
