@@ -300,7 +300,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "LanguageModel.recorded.names": lambda: ["decoder.0.self_attn.heads"],
     "LanguageModel.recorded.texts": lambda: [encoded(gpt())],
     "LanguageModel.read_again.trace": lambda: gpt().trace(TEXT),
-    "LanguageModel.trace.source": lambda: TEXT,
+    **{f"{kind}.{method}.source": lambda: TEXT for kind in ("Translator", "LanguageModel")
+       for method in ("trace", "translate", "generate")},
     "LanguageModel.trace.target": lambda: " school",
     "Trace.tokens": lambda: {"src": ("a", "b")},
     "Trace.special": lambda: {"src": (False, False)},
@@ -325,7 +326,6 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "Translator.gate_gradients.names": lambda: ["decoder.0.self_attn.heads"],
     "Translator.recorded.names": lambda: ["decoder.0.self_attn.heads"],
     "Translator.recorded.texts": lambda: [encoded(translator())],
-    "Translator.trace.source": lambda: TEXT,
     "Translator.trace.target": lambda: TARGET,
     "analysis.Aligned.source": lambda: ("a", "b"),
     "analysis.alignment.row": lambda: "prediction",

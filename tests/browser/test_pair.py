@@ -1,11 +1,13 @@
 """Two linked explorers: the link in both directions and the difference, in the app and in a file."""
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import visformer as vf
 from tests.browser.support import address_of
 from tests.kinds import model_of
+from tests.support import tiny_translator
 from visformer.analysis import match_heads
 from visformer.pictures.compare import SIDES, mapped
 from visformer.pictures.registry.picture import picture
@@ -60,3 +62,27 @@ def test_a_saved_pair_of_two_models_links_matched_heads_and_their_map(visit, tmp
     a, b = (float(page.locator(part).get_attribute("data-weight")) for part in (A, B))
     shown = float(page.locator(".vf-pair").get_attribute("data-difference"))
     assert shown == pytest.approx(b - a, abs=1e-3)
+
+
+def of_texts():
+    model = tiny_translator()
+    return vf.compare(*(model.trace(text, "我") for text in ("I went to school", "I went to bed")))
+
+
+def of_models():
+    models = tiny_translator(), tiny_translator(norm="pre")
+    return vf.compare(*models, "I went", target="我", titles=("post", "pre"))
+
+
+def of_arrays():
+    rows = np.tril(np.ones((2, 3, 4, 4))) / np.arange(1, 5)[:, None]
+    return vf.compare(*(vf.Trace.from_attention(words.split(), [*rows]) for words in ("a b c d", "a b e d")))
+
+
+@pytest.mark.parametrize("compared", [of_texts, of_models, of_arrays])
+def test_what_a_notebook_compares_has_a_map_of_all_heads(compared, visit, tmp_path):
+    vf.export.save(compared(), tmp_path / "pair.html")
+    page = visit((tmp_path / "pair.html").as_uri())
+    page.locator(".vf-pair[data-painted]").wait_for()
+    point_at(page, ".vf-map-of-heads", 1, 1, click=True)
+    expect(page.locator(A)).to_have_attribute("data-layer", "1")

@@ -160,7 +160,7 @@ def test_without_a_clone_the_ranges_come_from_the_metadata(installation, monkeyp
     lines = [line if not extra else f'{line}; extra == "{extra}"' for extra, lines in source.items() for line in lines]
     monkeypatch.setattr(metadata, "requires", {"visformer": lines}.get)
     assert packages.declared() == source
-    assert {"", "app", "hf", "ray", "train"} == {*source}
+    assert {"", "app", "hf", "pdf", "ray", "train"} == {*source}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from visformer.export.attention import selected
 from visformer.export.drawables import Options, drawable_of
 from visformer.i18n import languages, translations
 from visformer.pictures.attention import History
+from visformer.pictures.compare import mapped
 from visformer.pictures.map import WholeModel
+from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.sides import Sides
 from visformer.system import limits
 from visformer.trace import Trace
@@ -161,7 +163,8 @@ def compare(
     names = [str(trace.meta.get("model") or "") for trace in (first, second)]
     of_two = names[0] != names[1]
     said = names if of_two else [str(trace.meta.get("source") or "") for trace in (first, second)]
-    return _shown(Sides(first, second, titles or (said[0] or "A", said[1] or "B"), matched=of_two), lang)
+    sides = Sides(first, second, titles or (said[0] or "A", said[1] or "B"), matched=of_two)
+    return _shown(mapped(Setting(Source(gettext=translations(lang).gettext)), sides), lang)
 
 
 def _traced(given: Any, text: Any, target: Any) -> Trace:

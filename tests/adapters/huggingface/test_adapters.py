@@ -171,7 +171,7 @@ def test_a_model_is_loaded_as_it_was_saved_and_placed_as_asked(tmp_path):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_analyses_of_halves_allow_for_their_roundings(family, dtype):
     model = vf.wrap(tiny_module(family).to(dtype), tokenizer())
-    stack = "decoder" if model.info.kind == "decoder" else "encoder"
+    stack = "decoder.self_attn" if model.info.kind == "decoder" else "encoder.self_attn"
     assert vf.analysis.attribution(model, TEXT, target_of(model), method="alti", stack=stack)
     if model.info.kind == "decoder":
         record = model.available(("*", "*.w_o", "*.b_o", "output.*", "decoder.norm.*"))

@@ -9,7 +9,7 @@ import torch
 import visformer as vf
 from scripts import model_table
 from tests.adapters.huggingface.any_model import HEADS, classes, tiny
-from tests.adapters.huggingface.hub import TEXT, one_of_each, target_of, tiny_model, tiny_module, tokenizer
+from tests.adapters.huggingface.hub import IS_OLD, TEXT, one_of_each, target_of, tiny_model, tiny_module, tokenizer
 from tests.adapters.huggingface.listed import FAMILIES, values
 from visformer.adapters.huggingface.model import HubModel
 from visformer.edits import Silence
@@ -32,6 +32,8 @@ TWELVE = {
 }
 """Model type to what is unusual about it."""
 
+NEW = ("gemma4_text", "ministral3", "t5gemma")
+"""Those that transformers 4.57 lacks, or has no small sizes for."""
 CLASSES = dict(classes())
 LESS = {"modernbert": ("encoder.0.norm_self",)}  # an identity stands there, since the embeddings are normalised
 """Family to the places that are listed and have no such value."""
@@ -43,7 +45,7 @@ def inspected(model_type: str, **changes: object) -> HubModel:
     return vf.wrap(tiny(model_type, CLASSES[model_type], **changes), tokenizer())
 
 
-@pytest.mark.parametrize("model_type", TWELVE)
+@pytest.mark.parametrize("model_type", [each for each in TWELVE if not (IS_OLD and each in NEW)])
 def test_a_current_model_gives_all_of_its_attention_and_logits(model_type):
     model, twin = inspected(model_type), tiny(model_type, CLASSES[model_type])
     assert not model._patterns_only
@@ -104,7 +106,7 @@ def test_silence_of_all_heads_of_a_layer_is_what_zeros_at_its_output_projection_
     np.testing.assert_allclose(silent["logits"], logits, atol=1e-4)
 
 
-@pytest.mark.parametrize("model_type", ["seed_oss", "gemma3n_text", "qwen3_next", "t5gemma"])
+@pytest.mark.parametrize("model_type", ["seed_oss", "gemma3n_text", "qwen3_next", *["t5gemma"] * (not IS_OLD)])
 def test_an_overview_of_a_model_has_the_weights_of_its_patterns(model_type):
     model = inspected(model_type)
     whole, rows = (model.trace(TEXT, target_of(model), record=record) for record in ("*.pattern", "overview"))
@@ -113,7 +115,7 @@ def test_an_overview_of_a_model_has_the_weights_of_its_patterns(model_type):
         np.testing.assert_allclose(rows[name].head(1), whole[name].value[1], atol=1e-5)
 
 
-STREAMS = {"seed_oss": "pre", "olmo3": "output", "glm4_moe": "pre", "exaone4": "output", "t5gemma": "both"}
+STREAMS = {"seed_oss": "pre", "olmo3": "output", "glm4_moe": "pre", "exaone4": "output"}
 
 
 @pytest.mark.parametrize(("model_type", "norm"), STREAMS.items())
@@ -124,8 +126,6 @@ def test_the_stream_of_a_model_adds_up(model_type, norm):
     for layer in range(2):
         at = {name: trace[f"decoder.{layer}.{name}"].value for name in ("resid_pre", "resid_self", "resid_post")}
         attention, ffn = ("norm_self", "norm_ffn") if norm == "output" else ("self_attn.out", "ffn.out")
-        if norm == "both":
-            continue
         np.testing.assert_allclose(
             at["resid_pre"] + trace[f"decoder.{layer}.{attention}"].value, at["resid_self"], atol=1e-4
         )
@@ -177,6 +177,8 @@ def test_each_value_is_what_the_module_at_its_listed_place_computes(family):
     first, *second = (ids[side] for side in ("src", "tgt") if side in ids)
     wanted = values(twin, input_ids=first, **({"decoder_input_ids": second[0]} if second else {}))
     for name, value in wanted.items():
+        if IS_OLD and family.startswith("gemma") and name == "tgt.embed":
+            continue  # it is scaled after the module
         if name in trace:
             np.testing.assert_allclose(trace[name], value.reshape(trace[name].shape), atol=1e-5, err_msg=name)
         else:
@@ -229,6 +231,7 @@ def test_a_body_without_a_head_is_traced_and_has_no_logits(family, body, kind):
         model.generate(TEXT)
 
 
+@pytest.mark.filterwarnings("ignore:.position_ids. have no functionality in BLOOM:FutureWarning")  # 4.57 gives them
 @pytest.mark.parametrize("auto", ["SequenceClassification", "TokenClassification", "QuestionAnswering"])
 @pytest.mark.parametrize("family", ["gpt2", "qwen2", "bart", "t5", "bloom"])
 def test_a_head_of_any_family_gives_its_labels(family, auto):
@@ -249,7 +252,7 @@ def test_a_head_of_any_family_gives_its_labels(family, auto):
     np.testing.assert_allclose(trace["logits"], logits[0], atol=1e-5)
     assert trace["logits"].axes[-1].name == "label"
     span = auto == "QuestionAnswering"
-    assert trace.meta["labels"] == (["start", "end"] if span else [f"LABEL_{i}" for i in range(2)])
+    assert trace.meta["labels"] == (["start", "end"] if span else [f"LABEL_{i}" for i in range(twin.config.num_labels)])
     silent = model.trace(TEXT, record="logits", edits=[Silence("*_attn", range(4))])
     assert np.abs(silent["logits"].value - trace["logits"].value).max() > 1e-6
 

@@ -53,8 +53,12 @@ def test_minilm_has_the_patterns_and_hidden_states_of_transformers(minilm):
         assert trace.stack("encoder").shape == (6, 12, len(trace.tokens["src"]), len(trace.tokens["src"]))
         for layer, pattern in enumerate(theirs.attentions):
             np.testing.assert_allclose(trace[f"encoder.{layer}.self_attn.pattern"], pattern[0], atol=1e-5)
-            np.testing.assert_allclose(trace[f"encoder.{layer}.resid_pre"], theirs.hidden_states[layer][0], atol=1e-5)
-        np.testing.assert_allclose(trace["encoder.out"], theirs.last_hidden_state[0], atol=1e-5)
+            if not IS_OLD:  # which shows patterns only
+                np.testing.assert_allclose(
+                    trace[f"encoder.{layer}.resid_pre"], theirs.hidden_states[layer][0], atol=1e-5
+                )
+        if not IS_OLD:
+            np.testing.assert_allclose(trace["encoder.out"], theirs.last_hidden_state[0], atol=1e-5)
 
 
 @pytest.mark.parametrize(("dtype", "shard"), [(torch.float32, "1GB"), (torch.float16, "1GB"), (torch.bfloat16, "20kB")])

@@ -36,7 +36,7 @@ from visformer.adapters.huggingface.run import (
     given_alone,
     same,
 )
-from visformer.adapters.huggingface.taps import part_of, read_only, watching
+from visformer.adapters.huggingface.taps import NotFusedError, part_of, read_only, watching
 from visformer.adapters.huggingface.text import HubText
 from visformer.adapters.huggingface.weights import but_weights, chosen
 from visformer.adapters.huggingface.wiring import Wiring
@@ -424,7 +424,10 @@ class HubModel(TracedModel):
             self._fixed |= self._wiring.fixed
         if self._wiring.ours and calls_interface(self._config) and self.module._supports_sdpa:
             self._wiring.may_fuse = True
-            self._wiring.may_fuse = agree(own, self._probe_pass(Recorder(frozenset(), ()), patterns=False))
+            try:
+                self._wiring.may_fuse = agree(own, self._probe_pass(Recorder(frozenset(), ()), patterns=False))
+            except NotFusedError:
+                self._wiring.may_fuse = False
         if self._patterns_only:
             recorder = Recorder(None, (), copied=True, axes=self._axes)
             self._probe_pass(recorder, patterns=True)

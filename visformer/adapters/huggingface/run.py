@@ -98,10 +98,11 @@ class Engine:
         self.module = module
         self.kind = _kind_of_module(module)
         self.predicts = self.kind != "encoder" and bool(module.can_generate())
+        self._keeps_logits = self.predicts and "logits_to_keep" in inspect.signature(module.forward).parameters
         self.base: nn.Module = module.base_model
         if self.base is module and self.kind == "decoder":  # transformers 4.57 looks for Gemma 3's by another name
             self.base = getattr(module, "model", module)
-        self._encoder: nn.Module = module.get_encoder() if self.kind == "encoder-decoder" else self.base
+        self._encoder: nn.Module = self.base.get_encoder() if self.kind == "encoder-decoder" else self.base  # type: ignore[operator]
         self._numberings: dict[str, Numbering] = {}
         self.logits_axes = axes_of("logits") if self.predicts else None
         self.finds_span = False
@@ -242,7 +243,7 @@ class Engine:
         rows = rows.to(self.device)
         mask = None if seen is None or bool(seen.all()) else seen
         inputs: dict[str, Any] = {"use_cache": keep, "past_key_values": cache} if self.predicts else {}
-        if last and mask is None and self.predicts and not taps.current().wants("logits"):
+        if last and mask is None and self._keeps_logits and not taps.current().wants("logits"):
             inputs["logits_to_keep"] = 1
         own = (rows.shape[1], rows.shape[1])
         if memory is None:

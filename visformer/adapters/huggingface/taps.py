@@ -74,10 +74,17 @@ def watching(recorder: Recorder, part: str, callers: Callers, *, may_fuse: bool)
         _pass.reset(token)
 
 
+class NotFusedError(Exception):
+    """Torch's fused attention does not compute what a model asks for."""
+
+
 def attend(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **more: Any
 ) -> tuple[Tensor, Tensor | None]:
-    """Call :func:`attention`, and tell :func:`noting` of it."""
+    """Call :func:`attention`, and tell :func:`noting` of it; or raise :class:`NotFusedError`."""
+    is_fused = (running := _pass.get()) is not None and running.is_fused
+    if is_fused and any(more.get(name) is not None for name in ("softcap", "position_bias")):
+        raise NotFusedError  # its mask may be left out, since fused attention knows what is causal
     heads, pattern = attention(module, query, key, value, *args, **more)
     if (note := _note.get()) is not None:
         note(module, query, key, value, heads)
@@ -122,7 +129,7 @@ def attention(
     """
     tap, crosses = _tap_of(module)
     query, key, value = tap("q", query), tap("k", key), tap("v", value)
-    if (running := _pass.get()) is not None and running.is_fused and softcap is None and position_bias is None:
+    if (running := _pass.get()) is not None and running.is_fused:
         fused, _ = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
         return tap("heads", fused.transpose(1, 2)).transpose(1, 2).contiguous(), None
     if tap.wants("overview") and not callable(position_bias):
