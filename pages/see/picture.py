@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from visformer.adapters.checkpoints import CAPTIONER
+from visformer.app.serving.models import MODEL, label
 from visformer.app.session import address, boxes
 from visformer.app.session.markdown import plain
 from visformer.app.session.page import page_named
@@ -117,6 +118,13 @@ def draw() -> None:
     code = CODE[1:] if view.view == "patches" else CODE[:1]
     with maths:
         formula_box.formula(FORMULAS[view.view], code=code, page="picture", **SOURCE.get(view.view, {"section": "3.2"}))
+    chosen = boxes.MODEL_BOX.get() or MODEL
+    if boxes.pictures(chosen) != "none":
+        said = _(
+            "This page shows {own} alone, whose encoder reads the picture and whose decoder writes about it. {model} "
+            "is on the other pages, such as Attention."
+        )
+        st.info(said.format(own=plain(CAPTIONER), model=plain(label(chosen))))
     with bar:
         scene.chooser(trace)
     if view is BLOCKING:

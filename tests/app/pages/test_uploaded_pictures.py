@@ -81,6 +81,8 @@ def test_the_first_page_shows_an_example_and_every_page_shows_the_model_or_says_
         open_page(app, page)
         assert not app.exception and not badges(app), page
         assert shows_something(app) or app.info, page
+        if page == "see/picture":
+            assert f"{kind} is on the other pages" in app.info[0].value
 
 
 def test_a_vit_reads_the_pixels_of_an_uploaded_file(start):

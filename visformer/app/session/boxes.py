@@ -88,12 +88,12 @@ def reads_pictures() -> bool:
     return checkpoints.reads_pictures(model() or MODEL_BY_DEFAULT)
 
 
-def pictures() -> str:
-    """Return which pictures the visitor's model reads, see :class:`visformer.adapters.base.TracedModel`."""
+def pictures(name: str | None = None) -> str:
+    """Return which pictures a model, by default the page's, reads: see :class:`visformer.adapters.base.TracedModel`."""
     from visformer.app.serving.workbench import workbench_of  # after the page's words, which need no model
 
     try:
-        return workbench_of(model()).pictures
+        return workbench_of(name or model()).pictures
     except VisformerError:
         return "none"
 
