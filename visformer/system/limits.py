@@ -371,7 +371,7 @@ UPLOAD_MEMORY = limit(
 
 # Streamlit's own, which .streamlit/config.toml sets ------------------------------------------------------------------
 
-STREAMLIT: dict[str, int] = {
+_SERVER = {
     "server.maxUploadSize": limit(
         1, "megabytes", N_("Megabytes of any upload"), N_("an atlas of 1,000 heads; states and lessons are smaller")
     ),
@@ -380,12 +380,11 @@ STREAMLIT: dict[str, int] = {
         N_("of ours: the longest has 4; what a browser sends has a limit of its own"),
     ),
 }
-"""By the names of Streamlit's options."""
 # fmt: on
 
 LIMITS = [
     Limit(name, value, *value.about)
-    for name, value in {**globals(), **STREAMLIT}.items()
+    for name, value in {**globals(), **_SERVER}.items()
     if isinstance(value, _Number | _Sizes)
 ]
 """All limits, in the order of declaration."""

@@ -29,9 +29,13 @@ class Model:
 
     info = types.SimpleNamespace(max_tokens=512, kind="encoder-decoder", grid=None)
     takes_chats = False
+    pictures = "none"
 
     def __init__(self):
         self.requests = []
+
+    def reading(self, source):
+        return self
 
     def tokenize(self, text):
         return text.split()

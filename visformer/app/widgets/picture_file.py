@@ -15,13 +15,11 @@ from visformer.app.session import boxes, slots
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.errors import VisformerError
-from visformer.system import limits
 
 _R = TypeVar("_R")
 _FORMATS = ["png", "jpg", "webp"]
 _UPLOAD = "picture_file"
 _WRONG: Slot[VisformerError | None] = Slot("picture_file_wrong", None)  # with the last file
-_MEGABYTES = limits.STREAMLIT["server.maxUploadSize"]
 _FRAME, _GREY = 4, 150  # of the small picture, white on white
 _SHARP = 256  # pixels of a side, from which on a browser need not enlarge it
 
@@ -35,18 +33,19 @@ def draw(read: Callable[[bytes, str], _R], take: Callable[[_R], object], *, abou
         about: what becomes of the picture.
     """
     _ = boxes.gettext()
+    megabytes = st.get_option("server.maxUploadSize")
     key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
     st.file_uploader(
         _("Or a picture of your own"),
         _FORMATS,
-        max_upload_size=_MEGABYTES,
+        max_upload_size=megabytes,
         key=key,
         on_change=opened,
         args=(read, take, key),
     )
     if (error := _WRONG.pop()) is not None:
         st.text(error.localized(_))
-    most = _("At most {n} MB: save a photograph smaller first.").format(n=_MEGABYTES)
+    most = _("At most {n} MB: save a photograph smaller first.").format(n=megabytes)
     st.caption(f"{most} {about}")
 
 
