@@ -178,7 +178,7 @@ def line_above() -> None:
         lesson_menu.invitation()
 
 
-above = st.container(horizontal=True, vertical_alignment="center", key="map_line")
+above = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="map_line")
 whole_model()
 with above:
     line_above()

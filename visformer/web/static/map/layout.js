@@ -22,7 +22,7 @@ export const SLANT = Math.PI / 4.5
 export const LONG = 6 // of their size: slanted tokens are cut off from here on
 const [TIGHT, NARROW_TIGHT] = [440, 600] // rooms lower than this have the small measures; with the names above the blocks
 /** Heights, and what lies between: of a strip, a feed-forward network, between sublayers, between layers. */
-const PHONE_MEASURES = { strip: 5, ffn: 11, gap: 1, apart: 4 }
+const PHONE_MEASURES = { strip: 5, ffn: 9, gap: 1, apart: 4 }
 const [SMALL_MEASURES, MEASURES, LARGE_MEASURES] = [{ strip: 7, ffn: 13, gap: 2, apart: 4 }, { strip: 11, ffn: 17, gap: 4, apart: 6 }, { strip: 14, ffn: 17, gap: 4, apart: 6 }]
 const PAD = 3 // around heads
 const [SMALLEST, LARGEST] = [9, 66] // heights of a head
