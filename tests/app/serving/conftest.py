@@ -17,6 +17,9 @@ from types import ModuleType, SimpleNamespace
 
 
 class Model:
+    def reading(self, source):
+        return self
+
     def trace(self, source, **_):
         return SimpleNamespace(meta={"source": source})
 

@@ -472,6 +472,10 @@ class Workbench:
             checks.check_tokens(n_tokens, room, box=N_("Both boxes together"), is_long=is_long)
         return model
 
+    def reading(self, source: str) -> "TracedModel":
+        """Wait for the model, and return what of it reads a text, see :meth:`TracedModel.reading`."""
+        return self.loaded().reading(self._read(source))
+
     @property
     def kind(self) -> str:
         """The model's kind; until it is loaded, that of the bundled model."""

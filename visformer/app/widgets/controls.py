@@ -197,7 +197,7 @@ def _recordable(used_bench: Workbench, request: TraceRequest) -> tuple[str, ...]
     """
     if request.record in (PATTERNS, LONG) or used_bench.holds(request.source, request.target, request.record):
         return request.record
-    return tuple(used_bench.loaded(request.source).available(request.record))
+    return tuple(used_bench.reading(request.source).available(request.record))
 
 
 @contextmanager
