@@ -19,7 +19,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "supplement").
 TRANSLATIONS = [page for page in PAGES if page.name.endswith(CHINESE)]
 ENGLISH_ONLY = {"api.md", "benchmarks.md", "CHANGELOG.md", "CONTRIBUTING.md"}
 WITHOUT_PICTURE = {
-    *ENGLISH_ONLY,
+    *ENGLISH_ONLY.difference({"benchmarks.md"}),
     "analysis.md",
     "deploy.md",
     "effects.md",
