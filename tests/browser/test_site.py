@@ -79,7 +79,7 @@ def fragment(page):
 
 
 def test_all_files_together_and_the_one_file_are_no_larger_than_promised(folder, one_file):
-    assert sum(file.stat().st_size for file in folder.iterdir()) <= 18.5e6  # 18 MB, as docs/hosting.md says
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 18e6
     assert one_file.stat().st_size <= 23e6
 
 

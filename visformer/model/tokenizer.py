@@ -110,7 +110,7 @@ class Tokenizer:
     def save(self, path: str | Path) -> None:
         """Write ``tokenizer.json``."""
         with whole(path) as partial:
-            self._library.save(str(partial))
+            self._library.save(str(partial), pretty=False)  # a page without a server loads it, too
 
     @classmethod
     def train(cls, words: Sequence[str], *, vocab_size: int, min_frequency: int = 2) -> "Tokenizer":
