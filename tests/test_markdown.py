@@ -101,8 +101,8 @@ class Walk:
         elif name == "page_link" or isinstance(call.func, ast.Call):  # getattr(place, widget)(…)
             yield from (each.value for each in call.keywords if each.arg in NAMED)
         for function in self.called(call):
-            named = {each.arg: each for each in (*function.args.args, *function.args.kwonlyargs)}
-            given = [*zip(named, call.args, strict=False), *((each.arg, each.value) for each in call.keywords)]
+            in_order = [each.arg for each in function.args.args]
+            given = [*zip(in_order, call.args, strict=False), *((each.arg, each.value) for each in call.keywords)]
             yield from (value for each, value in given if (function, each) in self.shown)
 
     def called(self, call):

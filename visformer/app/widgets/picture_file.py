@@ -33,7 +33,7 @@ def draw(read: Callable[[bytes, str], _R], take: Callable[[_R], object], *, abou
         about: what becomes of the picture.
     """
     _ = boxes.gettext()
-    megabytes = st.get_option("server.maxUploadSize")
+    megabytes = int(st.get_option("server.maxUploadSize"))
     key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
     st.file_uploader(
         _("Or a picture of your own"),
