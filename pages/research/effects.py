@@ -212,7 +212,7 @@ def patching(trace: Trace, bar: Any) -> None:
     if not has_pairs and not setting["corrupt"].strip():
         st.info(_(effects.NO_PAIRS))
         return
-    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
+    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting["stack"]))
     runs = n_layers * (n_heads + n_keys) if setting["runs"] != "gradient" else 2 * BACK
     measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), effects.describe_runs(setting)))
     if measured is not None:

@@ -101,7 +101,7 @@ def draw() -> None:
         source = SOURCES.get(view.view, N_("Michel et al. 2019, § 3, 4.1"))
         formula_box.formula(FORMULAS.get(view.view, FORMULA), source=source, code=CODE)
     part: Stack = "encoder" if "src" in trace.tokens else "decoder"
-    needed = f"{part}.{next(iter(trace.layers(part)))}.self_attn.heads"
+    needed = f"{part}.{next(iter(trace.layers(f'{part}.self_attn')))}.self_attn.heads"
     if view is KNOWN:
         known()
     elif unavailable.kind_of(trace) == "encoder":

@@ -256,6 +256,6 @@ def test_a_decoder_only_model_tells_its_architecture():
     told, trace = model.info.blocks, model.trace(SENTENCE, record=("*",))
     assert told.encoder is None
     assert (told.decoder.sublayers, told.decoder.norm, told.decoder.final_norm) == (("self_attn", "ffn"), "pre", True)
-    assert told.decoder.n_layers == len(trace.layers("decoder"))
+    assert told.decoder.n_layers == len(trace.layers("decoder.self_attn"))
     assert told.decoder.n_heads == len(trace["decoder.0.self_attn.pattern"])
     assert (told.position, told.logits) == ("learned", "logits" in trace)

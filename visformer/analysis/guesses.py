@@ -17,12 +17,11 @@ from visformer.analysis.intervals import percentiles, resamples, wilson
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, TraceError
 from visformer.system.arguments import check_public
-from visformer.trace.stacks import ranges
+from visformer.trace.stacks import ranges, stack_named
 from visformer.trace.tokens import likeliest
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
-    from visformer.trace.stacks import Stack
 
 
 __all__ = [
@@ -78,27 +77,26 @@ def words_of(trace: "Trace", side: str) -> tuple[Word, ...]:
     return tuple(Word("".join(tokens[i] for i in group), group, bool(special[group[0]])) for group in groups)
 
 
-def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = None, head: int = 0) -> WordRow:
+def word_row(trace: "Trace", stack: str, word: int, *, layer: int | None = None, head: int = 0) -> WordRow:
     """Return what a word reads: in one head, or on average over all heads and layers of this attention.
 
     Args:
         trace: with the patterns.
-        stack: the attention, of :data:`visformer.trace.stacks.STACKS`.
+        stack: the name of the attention, such as "decoder.cross_attn".
         word: place among :func:`words_of` the side that reads.
         layer: from 0; None: the mean over all heads and layers.
         head: from 0, in the layer.
 
     Raises:
         MissingTensor: the Trace has no patterns of this attention.
-        TraceError: there is no such word, layer or head.
+        TraceError: there is no such attention, word, layer or head.
     """
-    query, key = stack.sides
+    of = stack_named(stack)
+    query, key = of.sides
     readers = words_of(trace, query)
     _require("word", word, range(len(readers)))
     rows = [*readers[word].places]
-    patterns = {
-        number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in stack.layers(trace).items()
-    }
+    patterns = {number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in of.layers(trace).items()}
     if layer is not None:
         _require("layer", layer, patterns)
         _require("head", head, range(len(patterns[layer])))

@@ -1,10 +1,10 @@
 """A picture and its caption: which patches a word reads, how patches become vectors, and what blocking some changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +72,9 @@ def written(trace: Trace) -> list[int]:
     return [row for row, special in enumerate(trace.special["next"]) if row >= first and not special]
 
 
-def reading_kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
+def reading_stack(trace: Trace) -> str:
     """Return the attention by which words read patches: a decoder-only model has both in one row."""
-    return "cross_attn" if trace.patches[0] == "src" else "self_attn"
+    return "decoder.cross_attn" if trace.patches[0] == "src" else "decoder.self_attn"
 
 
 def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
@@ -88,13 +88,11 @@ def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
         (word, patch); each row sums to 1, or to less where a row reads words as well.
     """
     _, patches = trace.patches
-    return _weights(trace, "decoder", reading_kind(trace), head)[written(trace)][:, patches]
+    return _weights(trace, reading_stack(trace), head)[written(trace)][:, patches]
 
 
-def _weights(
-    trace: Trace, stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"], head: Any
-) -> Floats:
-    layers = trace.layers(stack, kind)
+def _weights(trace: Trace, stack: str, head: Any) -> Floats:
+    layers = trace.layers(stack)
     if head is None:
         every = np.concatenate([each.value for each in layers.values()])
         mean: Floats = every.mean(axis=0, dtype=np.float64)  # (query, key)
@@ -122,7 +120,7 @@ def telling_head(trace: Trace) -> tuple[int, int]:
     """
     scores = {
         (layer, head): np.mean([_together(pattern, patches) for patches in objects(trace).values()] or [0])
-        for layer, each in trace.layers("encoder").items()
+        for layer, each in trace.layers("encoder.self_attn").items()
         for head, pattern in enumerate(each.value)
     }
     return max(scores, key=scores.__getitem__)
@@ -155,7 +153,7 @@ def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettex
     weights, found = word_weights(trace, head), objects(trace)
     patch = int(weights[word].argmax())
     sums = [weights[:, patches].sum(axis=1) for patches in found.values()]
-    if found or reading_kind(trace) == "self_attn":  # else words read nothing but the picture
+    if found or reading_stack(trace) == "decoder.self_attn":  # else words read nothing but the picture
         sums.append(weights.sum(axis=1) - np.sum(sums, axis=0))
     table = np.stack([*sums, weights[:, patch]], axis=1)  # (word, column)
     pointed = np.repeat(table[None], weights.shape[1], axis=0)  # (patch, word, column)
@@ -303,7 +301,7 @@ def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> li
         head: as for :func:`word_weights`.
     """
     _, patches = trace.patches
-    weights = _weights(trace, "encoder", "self_attn", head)[:, patches]  # (token, patch)
+    weights = _weights(trace, "encoder.self_attn", head)[:, patches]  # (token, patch)
     among = weights[patches]
     how: dict[str, Any] = {"limit": float(np.median(among.max(axis=1)))}
     read = N_("clear: what it reads")
@@ -423,13 +421,12 @@ def head_of(value: str) -> tuple[int, int] | None:
     return int(layer) - 1, int(head) - 1
 
 
-def _heads(stack: Literal["encoder", "decoder"]) -> Any:
+def _heads(stack: Callable[[Trace], str]) -> Any:
     def values(setting: Setting) -> Mapping[str, str]:
         said, trace = setting.gettext(N_("Layer {layer}, head {head}")), _trace(setting)
         known = _BUNDLED
         if trace is not None:
-            kind = "self_attn" if stack == "encoder" else reading_kind(trace)
-            known = {at: each.shape[0] for at, each in trace.layers(stack, kind).items()}
+            known = {at: each.shape[0] for at, each in trace.layers(stack(trace)).items()}
         return {MEAN: N_("Mean of all heads")} | {
             f"{layer + 1}.{head + 1}": said.format(layer=layer + 1, head=head + 1)
             for layer, n_heads in known.items()
@@ -479,12 +476,12 @@ PATCH = PlaceOption(
 HEAD = Choice(
     name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
     widget="selectbox",
-    values=_heads("decoder"), default=MEAN,
+    values=_heads(reading_stack), default=MEAN,
 )  # fmt: skip
 READER = replace(
     HEAD, name="encoder_heads", link="encoder_head",
     help="Layer and head, such as 1.2, or mean; by default the one that stays in an object, if objects are known.",
-    values=_heads("encoder"), default=lambda setting: _reader(setting.patterns),
+    values=_heads(lambda _trace: "encoder.self_attn"), default=lambda setting: _reader(setting.patterns),
 )  # fmt: skip
 OBJECT = Choice(
     name="object", label=N_("Blocked object"), help="Its place, from 0, row by row; by default the middle object.",

@@ -129,7 +129,7 @@ def test_the_heatmap_of_a_head_has_its_weights_and_labels():
 
 def test_all_heads_are_one_heatmap():
     trace = made_up_trace()
-    figure = vf.figures.attention_heads(trace, "encoder", theme="dark")
+    figure = vf.figures.attention_heads(trace, "encoder.self_attn", theme="dark")
     assert len(figure.data) == 1
     mosaic = np.asarray(figure.data[0].text, dtype=np.float32)
     assert np.array_equal(mosaic[6:11, 12:17], trace["encoder.1.self_attn.pattern"].value[2])
@@ -143,7 +143,7 @@ def test_a_map_has_a_colour_scale_that_fits_with_its_ends_written(maps, ends):
     """For one head and for all: linear from 0, or on both sides of it."""
     trace = vf.Trace.from_maps(("a", "<b>"), np.array([maps, np.zeros((1, 2, 2))]), quantity="<effect>")
     one = vf.figures.attention_head(trace, "encoder.0.self_attn.map")
-    for figure in (one, vf.figures.attention_heads(trace, "encoder")):
+    for figure in (one, vf.figures.attention_heads(trace, "encoder.self_attn")):
         heat = figure.data[0]
         assert (heat.zmin, heat.zmax) == ends
         assert (heat.colorbar.tickvals[0], heat.colorbar.tickvals[-1]) == ends
@@ -162,7 +162,7 @@ def test_figures_count_layers_and_heads_from_1_as_pages_do():
     }
     for name, title in titles.items():
         assert vf.figures.attention_head(trace, name, 2).layout.title.text == title
-    whole = vf.figures.attention_heads(trace, "decoder", "cross_attn").layout
+    whole = vf.figures.attention_heads(trace, "decoder.cross_attn").layout
     assert whole.title.text == "Cross-attention: the target reads the source."
     assert whole.yaxis.ticktext == ("Layer 1", "Layer 2")
 

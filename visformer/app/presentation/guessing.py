@@ -26,7 +26,7 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits
-from visformer.trace.stacks import STACKS, Stack
+from visformer.trace.stacks import STACKS, Stack, stack_named
 
 if TYPE_CHECKING:  # numpy
     import pandas as pd
@@ -250,7 +250,7 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
         head = _choice(_HEAD, {number: str(number + 1) for number in range(len(layers[layer]))}, _("Head"))
     words = words_of(trace, stack.sides[0])
     where: dict[str, Any] = {"layer": layer if is_head else None, "head": head}
-    rows = [word_row(trace, stack, i, **where) for i in range(len(words))]
+    rows = [word_row(trace, stack.name, i, **where) for i in range(len(words))]
     good = [i for i, row in enumerate(rows) if row.most.has_text]
     at = _word(words, wanted, (stack.name, *where.values()), good, to_ask(words, rows))
     row = rows[at]
@@ -422,7 +422,7 @@ def _asked_line(guess: Guess, question: Question) -> None:
 def _about(question: Question) -> str:
     """Say who reads what."""
     _ = boxes.gettext()
-    told = [_(stack.about) for stack in STACKS if stack.name == question.stack]
+    told = [_(stack_named(question.stack).about)] if question.stack else []
     if question.kind == "model":
         told.append(_("What the model reads is the mean over all heads and layers of this attention."))
     return paragraph(*told)

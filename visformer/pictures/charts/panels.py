@@ -1,7 +1,7 @@
 """Heatmaps as plotly figures: panels like those of panels.js, a single head, or all heads of a stack as tiles."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from plotly.subplots import make_subplots
@@ -11,7 +11,7 @@ from visformer.panel import Labels, Panel, map_scale, numbered, stack_title, tic
 from visformer.pictures.charts import go
 from visformer.pictures.style import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, Theme, visible
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, most_heads
+from visformer.trace.stacks import most_heads, stack_named
 
 _NAMED = 10_000
 """Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
@@ -83,7 +83,7 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
         known = N_("{name} has {n} heads, counted from 0; there is no head {head}.")
         raise TraceError(known, name=name, n=len(tensor), head=head)
     part, layer, kind, what = name.split(".")
-    (stack,) = (stack for stack in STACKS if stack.name == f"{part}.{kind}")
+    stack = stack_named(f"{part}.{kind}")
     spot = f"{stack.label} · Layer {int(layer) + 1} · Head {head + 1}"
     if what == "map":
         scale = map_scale(trace)
@@ -93,30 +93,24 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
     return matrix(traced(trace, name, head, title=spot, **scale), theme=theme)
 
 
-def attention_heads(
-    trace: Trace,
-    stack: Literal["encoder", "decoder"],
-    attention: Literal["self_attn", "cross_attn"] = "self_attn",
-    *,
-    theme: Theme = "light",
-) -> go.Figure:
-    """Draw every head of a stack: a row for each layer, a column for each head.
+def attention_heads(trace: Trace, stack: str, *, theme: Theme = "light") -> go.Figure:
+    """Draw every head of an attention: a row for each layer, a column for each head.
 
     All heads are tiles of one heatmap, so that dozens cost no more than one.
 
     Args:
         trace: holds the patterns.
-        stack: "encoder" or "decoder".
-        attention: which of the stack's attentions.
+        stack: the name of the attention, such as "decoder.cross_attn".
         theme: "light" or "dark".
 
     Returns:
         The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
-        MissingTensor: the trace has no pattern of this stack.
+        MissingTensor: the trace has no pattern of this attention.
+        TraceError: there is no attention of this name.
     """
-    layers = trace.layers(stack, attention)
+    layers = trace.layers(stack)
     n_layers, n_heads, (n_queries, n_keys) = len(layers), most_heads(layers), next(iter(layers.values())).shape[1:]
     tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
     for row, layer in zip(tiles, layers.values(), strict=True):
@@ -127,7 +121,7 @@ def attention_heads(
     figure = go.Figure(heatmap(panel, theme=theme))
     figure.update_traces(customdata=None, hovertemplate="%{text:.6g}<extra></extra>", xgap=0, ygap=0)
     figure.update_layout(
-        title=title(literal(stack_title(trace, next(each for each in STACKS if each.name == f"{stack}.{attention}")))),
+        title=title(literal(stack_title(trace, stack_named(stack)))),
         xaxis={**_tiles("Head", range(n_heads), n_keys), "side": "top"},
         yaxis={**_tiles("Layer", layers, n_queries), "autorange": "reversed"},
         **look(theme),
