@@ -127,3 +127,10 @@ def test_choices_of_the_next_token_have_the_models_probabilities_in_an_order_tha
         places.add(int(np.argmax(shares)))
         assert guesses.next_choices(trace, 0)[0] == texts, "the same on every phone"
     assert places == {0, 1, 2, 3, 4}
+
+
+def test_of_a_pair_the_choices_have_the_logistic_function_of_the_difference_of_their_logits():
+    trace = Logits(0)
+    a, b = trace.logits[0, [7, 9]].astype(float)
+    found = dict(zip(*guesses.next_choices(trace, 0, between=(7, 9)), strict=True))
+    assert found == pytest.approx({"#7": 1 / (1 + np.exp(b - a)), "#9": 1 / (1 + np.exp(a - b))})

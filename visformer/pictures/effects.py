@@ -64,9 +64,9 @@ def _first_of(setting: Setting) -> int:
 def _answers(setting: Setting) -> dict[str, str]:
     """Return the answers that a page suggests: labels, or the likeliest tokens of the row, and the first pair."""
     trace = setting.source.record(("logits",))
-    row = max(0, setting["of"] - 1 if "of" in setting else setting.get("row", 0))
+    row = setting["of"] - 1 if "of" in setting else setting.get("row", -1)
     labels, likeliest = trace.meta.get("labels"), trace.meta.get("likeliest") or ()
-    names = [*labels] if labels else [*likeliest[row]][:5] if row < len(likeliest) else []
+    names = [*labels] if labels else [*likeliest[row]][:5] if likeliest else []
     (predicted,) = asked(trace, None, row if answer_rows(setting) else -1).names
     both = [f"{a} − {b}" for a in names for b in names if a != b] if labels and len(names) < 4 else []
     both = both or ([f"{names[0]} − {names[1]}"] if len(names) > 1 else [])
@@ -78,13 +78,10 @@ def _answers(setting: Setting) -> dict[str, str]:
 
 def asking(setting: Setting) -> dict[str, Any]:
     """Return what a setting asks of a prediction, as the analyses take it; nothing: what each row predicts."""
-    given, of = setting.get("answer", "").strip(), setting.get("of", 0)
-    if not given and not of and predicts_next(setting):
-        return {}
-    row = of - 1 if of else -1
-    if not given and predicts_next(setting):
-        return {"answer": int(setting.patterns.meta["ids"]["next"][row]), "row": row}
-    return {"answer": spoken(given) if given else None, "row": row}
+    given, row = spoken(setting.get("answer", "")), setting.get("of", 0) - 1
+    if given is None and predicts_next(setting):
+        return {} if row < 0 else {"answer": int(setting.patterns.meta["ids"]["next"][row]), "row": row}
+    return {"answer": given, "row": row}
 
 
 Cell = tuple[int | None, int | None]
@@ -680,7 +677,8 @@ def draw_lens(setting: Setting) -> Any:
     """Draw the top token of each row after each layer or, of an answer, its score."""
     from visformer.pictures.charts.effects import top_tokens
 
-    asks = {"answer": spoken(setting["answer"]), "row": setting["row"]} if setting["answer"].strip() else {}
+    answer = spoken(setting["answer"])
+    asks = {} if answer is None else {"answer": answer, "row": setting["row"]}
     of, _ = setting.source.measure(measure_tops, **asks), setting.gettext
     if of.answer is not None:
         scores, names = of.answer
@@ -734,8 +732,7 @@ _OTHERS = {
 
 def draw_parts(setting: Setting) -> list[Panel]:
     """Draw the logit of what a row predicts as a sum over heads and layers, and beside it all else and the sum."""
-    answer = spoken(setting["answer"]) if setting["answer"].strip() else None
-    table, names_asked = setting.source.measure(split_logit, row=setting["row"], answer=answer)
+    table, names_asked = setting.source.measure(split_logit, row=setting["row"], answer=spoken(setting["answer"]))
     _ = setting.gettext
     layers = sorted({int(layer) for layer in table["layer"] if layer >= 0})
     stacks = [name for name in dict.fromkeys(table["stack"]) if name != "decoder"]

@@ -424,7 +424,7 @@ def code_lines(file: str, part: str) -> CodeLines:
 
 _GUESS_PLACE = {"stack", "layer", "head"}
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
-_GUESS_NAMES = {"kind", "word", *_GUESS_PLACE}
+_GUESS_NAMES = {"kind", "word", "between", *_GUESS_PLACE}
 
 
 def _placed(selection: Selection, texts: Mapping[str, str]) -> Selection:
@@ -452,6 +452,12 @@ def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, 
             wanted = replace(wanted, word=int(texts["word"]) - 1)
         else:
             wrong["word"] = LessonError(N_("expected a whole number of at least 1."))
+    if "between" in texts:
+        from visformer.analysis.answers import spoken
+
+        wanted = replace(wanted, between=texts["between"])
+        if wanted.kind != "next" or not isinstance(spoken(wanted.between), tuple):
+            wrong["between"] = LessonError(N_("expected two words, such as is − are, with the kind next."))
     return wanted, wrong
 
 
