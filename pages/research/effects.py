@@ -48,7 +48,7 @@ SOURCES = {
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
 NO_LOGITS = N_("This model predicts neither tokens nor labels, so there is no prediction to have an effect on.")
-NO_LENS = N_("The lens is of models that predict next tokens: the head of this one reads the last layer's output only.")
+NO_LENS = N_("The lens is of models that predict next tokens; this one predicts labels or hidden tokens.")
 
 LIMITS = N_(
     "Measured on this model and this text alone: what a change does, not why. Parts that can stand in for each other "

@@ -17,8 +17,10 @@ from tests.support import tiny_gpt
 from visformer.analysis import (
     attention_gradient,
     attribution,
+    direct_attribution,
     gradient_x_input,
     head_effects,
+    logit_lens,
     masking,
     patching,
     patching_pair,
@@ -236,6 +238,9 @@ def test_a_label_that_is_none_is_told_with_those_there_are():
     model = vf.wrap(classifier("sequence"), tokenizer())
     with pytest.raises(VisformerError, match="answer='superb' is none of the labels bad, so-so, good"):
         masking(model, TEXT, answer="superb")
+    for read in (logit_lens, lambda trace: direct_attribution(trace, 0, answer="good")):
+        with pytest.raises(VisformerError, match="this one predicts labels"):
+            read(model.trace(TEXT, record="logits"))
     with pytest.raises(VisformerError, match="say which label with answer="):
         head_effects(model, [TEXT])
     with pytest.raises(VisformerError, match="Text 1, counted from 0, has no row 6: it has 3"):
