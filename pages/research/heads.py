@@ -247,7 +247,7 @@ def offer(steps: Callable[..., list[waiting.LongStep]], names: list[str], settin
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = sentence_list.choose(PAGE.name)
-        url_widgets.draw(ANSWER, setting, PAGE.name, width=220)
+        url_widgets.draw(ANSWER, setting, PAGE.name, width=190)
     answer = asked_of(setting)
     if chosen.is_own:
         sentence_list.box()

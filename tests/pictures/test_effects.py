@@ -159,3 +159,13 @@ def test_parts_sum_to_the_logit_and_a_post_norm_model_has_none(translator):
     assert main.values.shape == (4, 6 + 2), "heads, feed-forward, bias"
     with pytest.raises(VisformerError, match="no path adds linearly"):
         picture("parts").make(vf.figures.source_of(translator, TEXT))
+
+
+def test_a_pair_is_a_text_ids_or_names_and_the_last_column_of_its_lens_is_the_models_difference():
+    model = vf.load("mini-gpt")
+    ids = model.token_id("is"), model.token_id("are")
+    logits = model.trace("Tom", record="logits")["logits"].value
+    for answer in ("is - are", ("is", "are"), ids):
+        (panel,) = picture("lens").make(vf.figures.source_of(model, "Tom"), {"answer": answer, "row": 1})
+        np.testing.assert_allclose(panel.values[:, -1], logits[:, ids[0]] - logits[:, ids[1]], atol=1e-3)
+        assert panel.title == "logit lens: the logit of “is” minus that of “are”, after each layer"

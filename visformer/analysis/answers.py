@@ -127,12 +127,17 @@ def _found(
     return model.token_id(one)
 
 
-def spoken(text: str) -> Answer | None:
+def spoken(text: Answer) -> Answer | None:
     """Parse what a person writes: "is", or a pair "is − are"; a minus between spaces, also "-" or "–".
+
+    Args:
+        text: what is written; an id or a pair stays as it is.
 
     Returns:
         The answer; None: nothing is written.
     """
+    if not isinstance(text, str):
+        return text
     for minus in (" − ", " - ", " – "):
         first, between, second = text.partition(minus)
         if between and first.strip() and second.strip():

@@ -492,7 +492,8 @@ def measure_patches(
 def patch_maps(setting: Setting) -> PatchMaps:
     """Return the maps of a setting."""
     given = {name: setting[name] for name in ("corrupt", "bundled", "stack", "runs")}
-    asks = asking(setting) if setting["answer"].strip() or not predicts_next(setting) else {}
+    is_asked = spoken(setting["answer"]) is not None or not predicts_next(setting)
+    asks = asking(setting) if is_asked else {}
     measured: PatchMaps = setting.source.measure(measure_patches, **given, **asks)
     return measured
 
@@ -768,6 +769,14 @@ def draw_parts(setting: Setting) -> list[Panel]:
     return [main, others]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _AnswerOption(Text):
+    """What is asked of a prediction: a text or, in Python, any :data:`visformer.analysis.Answer`."""
+
+    def check(self, value: Any, setting: Setting) -> Any:
+        return value if isinstance(value, int | tuple) else super().check(value, setting)
+
+
 def _row_labels(setting: Setting) -> tuple[str, ...]:
     return tuple(rows_of(setting)) if "next" in setting.patterns.tokens else ()
 
@@ -804,7 +813,7 @@ OF = PlaceOption(
     among=lambda setting: [*_of_what(setting)], first=0, tokens=lambda setting: [*_of_what(setting).values()],
     numbered=False, default=_first_of, per=lambda setting: len(answer_rows(setting)),
 )
-ANSWER = Text(
+ANSWER = _AnswerOption(
     name="answer", label=N_("Answer"), suggested=_answers,
     help='A token or a label, or a pair such as "is - are": by how much the first is ahead. By default the prediction.',
     tooltip=N_("A token or a label, or a pair such as “is − are”: by how much the logit of the first is ahead."),
