@@ -178,7 +178,7 @@ def answer_of(table: "pd.DataFrame") -> tuple[str, ...]:
 def _answers(setting: Setting) -> Mapping[str, str]:
     """Return the answers that a page suggests: of the last row of the sentence that is shown."""
     suggested: dict[str, str] = resolved(effects.ANSWER.suggested, setting)
-    return suggested | ({"": N_("the whole target")} if effects.predicts_next(setting) else {})
+    return suggested | ({"": setting.gettext(N_("the whole target"))} if effects.predicts_next(setting) else {})
 
 
 def _curves(setting: Setting) -> Any:
