@@ -235,8 +235,10 @@ def asked_of(setting: Setting) -> Answer | None:
 
 
 def said_of(frame: pd.DataFrame, setting: Setting) -> list[str]:
-    """Say which answer the numbers are about, if one was asked for."""
+    """Say which answer the numbers are about, if one was asked for, or is now."""
     answer, said = answer_of(frame), _("Effects are on {answer}.")
+    if not answer and spoken(setting["answer"]) is not None:
+        return [_("These effects are still on the whole target: press Measure for those on the answer that is chosen.")]
     if predicts_next(setting):
         said = _("Effects are on {answer}, in the last row of each.")
     return [said.format(answer=logit_of(answer, _))] if answer else []

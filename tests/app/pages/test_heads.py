@@ -69,6 +69,7 @@ def test_a_difference_of_two_words_is_measured_in_the_last_row_of_each_sentence(
     app = own(new_app(page="research/heads", model="mini-gpt", text="Tom"), "\n".join(lines))
     (box,) = [box for box in app.selectbox if box.key.startswith("heads_answer")]
     box.set_value(f"{first} − {second}").run()
+    assert any("still on the whole target: press Measure" in one for one in captions(app))
     button(app, "Measure").click().run()
     assert not app.exception
     told = "Measured on 2 sentences of your list. Effects are on the logit of “{}” minus that of “{}”, in the last row"
