@@ -815,6 +815,7 @@ OF = PlaceOption(
 )
 ANSWER = _AnswerOption(
     name="answer", label=N_("Answer"), suggested=_answers,
+    per=lambda setting: setting.patterns.meta.get("model", ""),
     help='A token or a label, or a pair such as "is - are": by how much the first is ahead. By default the prediction.',
     tooltip=N_("A token or a label, or a pair such as “is − are”: by how much the logit of the first is ahead."),
 )

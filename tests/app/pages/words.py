@@ -36,7 +36,7 @@ BOXES_OF_TOKENS = (
     "decoding_other",
     "silence_example",
     "compare_patch_at",
-    "effects_answer",
+    "_answer",
     "effects_bundled",
     "effects_of",
     "effects_row",
