@@ -58,6 +58,27 @@ def test_a_link_hides_a_role_and_a_text_without_roles_has_no_switch(bare, chat):
     expect(page.locator(".vf-roles")).to_be_hidden()
 
 
+def test_a_layer_has_the_colours_of_the_roles_along_its_heads_and_hides_what_is_switched_off(bare, chat):
+    page = bare.mount(chat, start={"view": "layer"})
+
+    def roles_along(kept):
+        at = {name: float(value) for name, value in page.locator(".vf-layer").evaluate("e => ({...e.dataset})").items()}
+        each = at["size"] / len(kept)
+        rows = [{"x": at["left"] - 4.5, "y": at["top"] + (i + 0.5) * each} for i in range(len(kept))]
+        columns = [
+            {"x": at["left"] + head * at["step"] + (i + 0.5) * each, "y": at["top"] - 4.5}
+            for head in (0, 1)
+            for i in range(len(kept))
+        ]
+        wanted = [CURVES["light"][{None: 7, "user": 1, "assistant": 2}[ROLES[i]]] for i in kept] * 3
+        expected = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in wanted]
+        return np.abs(np.array(colours_at(page, ".vf-layer", rows + columns)) - expected).max()
+
+    assert roles_along(range(8)) <= 2
+    page.get_by_role("button", name="template").click()
+    assert roles_along([2, 3, 5, 6]) <= 2
+
+
 def test_keys_before_the_tokens_are_columns_that_no_row_and_no_word_has(bare):
     trace = vf.Trace.from_attention(target=TOKENS, decoder=[weights(2, before=2)])
     page, pattern = bare.mount(trace), trace["decoder.0.self_attn.pattern"].value[0]

@@ -647,14 +647,14 @@ class AttentionView {
 
   /** All thumbnails as one image, cached because hovering repaints the overview often. */
   thumbs() {
-    const { steps, rows, columns } = this.model.thumbs()
+    const { steps, rows, columns, isOfShown } = this.model.thumbs()
     const { stack } = this.model
     const across = stack.shape[1]
     if (this.drawn?.steps !== steps || this.drawn.ramp !== this.ramp) {
       const sheet = image(sideBySide(steps, { rows, columns, across }), stack.shape[0] * rows, across * columns, this.ramp, this.drawn?.sheet)
       this.drawn = { steps, sheet, ramp: this.ramp }
     }
-    return { sheet: this.drawn.sheet, rows, columns, stack }
+    return { sheet: this.drawn.sheet, rows, columns, isOfShown, stack }
   }
 
   /** Show the current view and hide the others; if the focus was on the stage, it stays there. */

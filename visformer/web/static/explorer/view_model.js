@@ -313,14 +313,16 @@ export class ViewModel {
 
   /**
    * All thumbnails as sent or, once all exact weights have arrived, with words merged and special tokens hidden.
-   * @returns {{steps: Uint8Array, rows: number, columns: number}} one below the other; the same object until it changes
+   * @returns {{steps: Uint8Array, rows: number, columns: number, isOfShown: boolean}} one below the other; the same object
+   *   until it changes; isOfShown: whether they are of the rows and columns that are shown
    */
   thumbs() {
     const { merging, isHiding, renormalising } = this.state
     const heads = headsOf(this.stack)
-    if (!(merging || isHiding) || !heads.every((place) => this.data.weights.has(this.nameOf(place)))) {
+    const isAltered = merging || isHiding
+    if (!isAltered || !heads.every((place) => this.data.weights.has(this.nameOf(place)))) {
       const [rows, columns] = this.stack.thumb
-      return { steps: this.stack.thumbs, rows, columns }
+      return { steps: this.stack.thumbs, rows, columns, isOfShown: !isAltered }
     }
     return cached(this.cache, `thumbs ${this.scope} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: NO_LIMIT }
@@ -328,7 +330,7 @@ export class ViewModel {
       const size = thumbs[0].steps.length
       const steps = new Uint8Array(this.stack.shape[0] * this.stack.shape[1] * size)
       heads.forEach((place, i) => steps.set(thumbs[i].steps, indexOf(this.stack, place) * size))
-      return { ...thumbs[0], steps }
+      return { ...thumbs[0], steps, isOfShown: true }
     })
   }
 }
