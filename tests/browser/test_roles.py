@@ -1,13 +1,19 @@
 """The explorer of a chat, and of layers that differ: a switch for each role, keys before the tokens, unequal heads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
 
 import visformer as vf
+from tests.browser.bare import BarePage, text_of
 from tests.browser.support import colours_at, displayed_weights, state_of
+from tests.browser.test_play import MOUNT
+from visformer.panel import numbered, traced
 from visformer.pictures.style import CURVES
+from visformer.web.panels import pack_panels
 
 TOKENS = ("<s>", "<user>", "Why", "?", "<bot>", "So", ".", "</s>")
 ROLES = (None, None, "user", "user", None, "assistant", "assistant", None)
@@ -77,6 +83,25 @@ def test_a_layer_has_the_colours_of_the_roles_along_its_heads_and_hides_what_is_
     assert roles_along(range(8)) <= 2
     page.get_by_role("button", name="template").click()
     assert roles_along([2, 3, 5, 6]) <= 2
+
+
+def test_panels_have_the_colours_of_the_roles_and_say_whose_they_are(chromium, chat):
+    bare = BarePage(chromium)
+    panel = traced(chat, "decoder.0.self_attn.pattern", 0, title="A", scale="weight")
+    bare.page.evaluate(MOUNT, text_of(pack_panels([panel])))
+    expect(bare.page.locator(".vf-said")).to_have_text(["user", "assistant", "template"])
+    canvas = bare.page.locator(".vf-matrix")
+    left, top, width = (float(canvas.get_attribute(f"data-{name}")) for name in ("left", "top", "cell-width"))
+    above = colours_at(bare.page, ".vf-matrix", [{"x": left + (i + 0.5) * width, "y": top - 3.5} for i in (2, 5, 0)])
+    swatches = bare.page.locator(".vf-swatch").evaluate_all(
+        "all => all.map((e) => getComputedStyle(e).backgroundColor)"
+    )
+    expected = [[int(CURVES["light"][i][at : at + 2], 16) for at in (1, 3, 5)] for i in (1, 2, 7)]
+    assert np.abs(np.array(above) - expected).max() <= 2
+    assert swatches == [f"rgb({red}, {green}, {blue})" for red, green, blue in expected]
+    bare.page.evaluate(MOUNT, text_of(pack_panels([replace(panel, rows=numbered(8), columns=numbered(8))])))
+    expect(bare.page.locator(".vf-roles")).to_be_hidden()
+    bare.close()
 
 
 def test_keys_before_the_tokens_are_columns_that_no_row_and_no_word_has(bare):

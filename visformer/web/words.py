@@ -1,6 +1,5 @@
 """The explorer's texts. Indices become 1-based only when the browser writes them."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -181,18 +180,6 @@ _LONG_KEYS = (
     ("Enter", N_("the words of the two sentences that are chosen")),
 )
 
-TEMPLATE = "template"
-"""In links, what a chat template writes between the messages."""
-
-
-def role_names(trace: Trace) -> dict[str | None, str]:
-    """Map each role in a Trace's chat to its name in links, in the order of :func:`visformer.panel.speakers`."""
-    return {
-        role: TEMPLATE if role is None else re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_"
-        for role in speakers(trace)
-    }
-
-
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 _ONLY = N_("Text")
 
@@ -213,12 +200,10 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
-    names = role_names(trace)
     return {
         "text": {"lang": lang, **text},
         "roles": [
-            {"name": names[role], "label": gettext(one.label), "colour": one.colour}
-            for role, one in speakers(trace).items()
+            {"name": one.name, "label": gettext(one.label), "colour": one.colour} for one in speakers(trace).values()
         ],
         "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [

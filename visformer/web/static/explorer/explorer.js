@@ -6,7 +6,7 @@
  * interaction is handled here; the host is only called for weights that were too large to be sent at once.
  */
 
-import { makeRamp, themeOf } from "../shared/colours.js"
+import { makeRamp, nameColours, themeOf } from "../shared/colours.js"
 import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend, sideBySide } from "./head_grid.js"
 import { pngButton } from "../shared/png.js"
 import { inRows, nHeads, ordered, sameHead } from "./order.js"
@@ -617,7 +617,7 @@ class AttentionView {
     const turned = this.painted !== painted
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
-    this.theme.colours.forEach((colour, i) => this.parts.root.style.setProperty(`--vf-colour-${i}`, colour))
+    nameColours(this.parts.root, this.theme)
     if (turned) paintLegend(this.parts.legend, this.theme, data.scale)
     this.painted = painted
   }
