@@ -327,7 +327,7 @@ class _Feed:
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values.get(stack.name) if self.scored_at_once else None,
-            **({"tiles": tiles.describe(self.shapes[stack.name])} if stack.name in self._on_demand else {}),
+            **({"tiles": tiles.describe()} if stack.name in self._on_demand else {}),
             **self._kind(stack),
         }
 

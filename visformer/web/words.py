@@ -135,6 +135,8 @@ _LONG_TEXT = {
     "cell_mean": N_("Each cell shows the mean of {n} × {n} weights."),
     "cell_coming": N_("A coarse picture, until finer weights arrive."),
     "cell_absent": N_("A coarse picture: the app computes the single weights of a text so long."),
+    "cell_computed": N_("The weights of the words that are left are being computed."),
+    "cell_left": N_("What is left out has no rows and columns here, at any zoom; the thumbnails have the whole text."),
     "largest_of": N_("the largest of {n} × {n} weights around here"),
     "edges": N_("Bars: at the right what each word gives to others, below what it gets from them."),
     "edges_cross": N_("Bars below: what each word gets."),
@@ -151,7 +153,7 @@ _LONG_TEXT = {
     "scope_close": N_("All sentences"),
     "is_long": N_(
         "This text is long, and its weights are computed where you look: words cannot be joined, heads combined, or "
-        "weights left out."
+        "small weights left out."
     ),
 }
 """Besides, or in place of others, of a text whose heads are computed on demand."""
@@ -172,7 +174,7 @@ _KEYS = (
     ("?", N_("show or hide this list")),
 )
 
-_SHORT_KEYS = ("m", "w", "x")
+_SHORT_KEYS = ("m", "w")
 """Keys for what is derived from all weights, which a long text does not have."""
 
 _LONG_KEYS = (
