@@ -223,8 +223,10 @@ def test_a_role_that_is_switched_off_leaves_the_map_and_what_is_left_is_exact_at
     state = state_of(page)
     assert (state["query"], state["key"]) == (str(kept[130]), str(kept[40])), "tokens keep their numbers"
     assert float(state["weight"]) == decode(encode(left[130, 40]))
-    expect(page.locator(".vf-sentence")).to_contain_text(f"({kept[130] + 1}) reads ")
     expect(page.locator(".vf-sentence")).to_contain_text(f"in this row: {1 - left[130].sum():.2f}")
+    expect(page.locator(".vf-found .vf-name")).to_have_text("Strongest links in sight")
+    named = re.findall(r"\((\d+)\)", "".join(page.locator(".vf-linked").all_text_contents()))
+    assert {int(number) - 1 for number in named} <= {*kept[100:160].tolist(), *kept[10:70].tolist()}
     page.locator("input.vf-renormalising").check()
     page.wait_for_timeout(150)
     settle(page)
