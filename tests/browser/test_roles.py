@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from playwright.sync_api import expect
 
 import visformer as vf
@@ -83,6 +84,18 @@ def test_a_layer_has_the_colours_of_the_roles_along_its_heads_and_hides_what_is_
     assert roles_along(range(8)) <= 2
     page.get_by_role("button", name="template").click()
     assert roles_along([2, 3, 5, 6]) <= 2
+
+
+def test_a_png_has_the_colours_of_the_roles_and_says_whose_they_are(bare, chat):
+    page = bare.mount(chat, start={"view": "tokens", "without": "assistant"})
+    with page.expect_download() as file:
+        page.get_by_role("button", name="PNG").click()
+    pixels = np.asarray(Image.open(file.value.path()).convert("RGB")).astype(int)
+    picture, names = pixels[:-76], pixels[-76:]  # the line of names, with the margin below it, at twice the size
+    for name, colour in (("user", 1), ("assistant", 2), ("template", 7)):
+        rgb = [int(CURVES["light"][colour][at : at + 2], 16) for at in (1, 3, 5)]
+        found = [(np.abs(part.reshape(-1, 3) - rgb).max(axis=1) <= 2).any() for part in (picture, names)]
+        assert found == [name != "assistant"] * 2, name
 
 
 def test_panels_have_the_colours_of_the_roles_and_say_whose_they_are(chromium, chat):

@@ -711,7 +711,8 @@ class AttentionView {
     const name = [...spot, state.view === LARGE ? "" : state.view].filter(Boolean).join("-")
     const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
     const { whole: element = this.parts.stage, repaint = () => this.paintStage() } = this.host
-    return { element, repaint, theme, title, name, foot }
+    const roles = this.data.roles.filter((role) => !state.without.includes(role.name))
+    return { element, repaint, theme, title, name, foot, roles }
   }
 
   /** Update the cells in focus only. */

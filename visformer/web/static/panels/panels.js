@@ -312,7 +312,7 @@ class PanelsView {
   /** The visible panels, for a PNG file. */
   picture() {
     const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
-    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.panels[0].name }
+    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.panels[0].name, roles: this.data.roles }
   }
 
   arrange() {
