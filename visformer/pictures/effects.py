@@ -14,9 +14,20 @@ from visformer.analysis import methods as attributions
 from visformer.analysis.answers import Answer, asked, spoken
 from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, attribution, attribution_of, globs
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, VisformerError, translated
 from visformer.i18n import Gettext, paragraph
-from visformer.panel import AXIS_TITLES, PREDICTING, Labels, Panel, numbered, predicting, tokens_of, traced
+from visformer.panel import (
+    AXIS_TITLES,
+    PREDICTING,
+    Labels,
+    Panel,
+    Speaker,
+    numbered,
+    predicting,
+    speakers_of,
+    tokens_of,
+    traced,
+)
 from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text, longest_word
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -245,6 +256,12 @@ def rows_of(setting: Setting) -> list[str]:
     return [f"{visible(a)} → {visible(b)}" for a, b in zip(tokens["tgt"], tokens["next"], strict=True)]
 
 
+def _row_speakers(setting: Setting) -> list[Speaker | None]:
+    """Return who says the token of each row of a prediction, in the visitor's language; []: it is no chat."""
+    said = speakers_of(setting.patterns, "tgt") if predicts_next(setting) else ()
+    return [one and replace(one, label=translated(one.label, setting.gettext)) for one in said]
+
+
 def _moved(setting: Setting, effect: weight_effects.ShuffleEffect) -> list[str]:
     """Return the names of the rows whose distributions move; of a model that finds a span its labels."""
     rows, labels = rows_of(setting), setting.patterns.meta.get("labels") or []
@@ -264,6 +281,7 @@ def draw_shuffled(setting: Setting) -> Any:
         title=_(N_("how far the output of each row moves")),
         axis=_(N_("total variation distance: 0 the same words, 1 entirely different ones")),
         down=_(PREDICTING) if predicts_next(setting) else "",
+        speakers=_row_speakers(setting),
         theme=setting.source.theme,
     )
 
@@ -699,6 +717,7 @@ def draw_lens(setting: Setting) -> Any:
         layer=_(N_("layer {layer}")),
         title=_(N_("logit lens: the top token after each layer")),
         down=_(PREDICTING),
+        speakers=_row_speakers(setting),
         theme=setting.source.theme,
     )
 
