@@ -289,3 +289,20 @@ def test_the_words_beside_a_picture_that_is_gone_stay(start):
     assert "upload its file again" in ignored(app)[0]
     (box,) = (each for each in app.text_input if each.label == "Text")
     assert box.value == "It is" and not badges(app)
+
+
+def test_a_chat_beside_a_picture_is_written_with_the_models_template(monkeypatch, tmp_path, new_app):
+    module, processor = llava()
+    processor.tokenizer.chat_template = processor.chat_template = (
+        "{% for message in messages %}{{ message.role }} : {% for part in message.content %}"
+        "{{ '<image>' if part.type == 'image' else part.text }}{% endfor %} . {% endfor %}"
+    )
+    module.save_pretrained(tmp_path / "chatty")
+    processor.save_pretrained(tmp_path / "chatty")
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path / "chatty"))
+    app = new_app(model=str(tmp_path / "chatty"), page=PICTURE, text=text_of("1", "user: It is the river"))
+    trace, given = trace_of(app), Image.open(io.BytesIO(uploaded_pictures.file_of("1")))
+    parts = [{"type": "image", "image": given}, {"type": "text", "text": "It is the river"}]
+    read = processor.apply_chat_template([{"role": "user", "content": parts}], tokenize=True, return_dict=True)
+    assert trace.meta["ids"]["tgt"] == [*map(int, np.ravel(read["input_ids"]))]
+    assert "user" in trace.roles["tgt"] and picture_components(app) and not badges(app)
