@@ -199,4 +199,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from visformer.pictures.registry.picture import pictures
 
-    return sorted([*globals(), *__all__, *(name.replace("-", "_") for name in pictures())])
+    return sorted([*__all__, *(name.replace("-", "_") for name in pictures())])

@@ -104,7 +104,7 @@ def test_at_its_own_position_nothing_is_taken_from_a_weight():
 def test_a_picture_is_a_figure_in_a_notebook(trace):
     figure = vf.figures.mask(trace, stack="decoder.self_attn", layer=1, head=1)
     assert len(figure.data) == 4
-    assert "mask_steps" in dir(vf.figures)
+    assert "mask_steps" in dir(vf.figures) and "cache" not in dir(vf.figures)
     waves = vf.figures.waves(d_model=8, lang="zh")
     assert waves.layout.xaxis.title.text == "pos，从 0 起"
     with pytest.raises(VisformerError, match=r"This picture needs a model"):

