@@ -139,9 +139,7 @@ def titles(trace: Trace) -> dict[str, str]:
 
 def ask_for_picture() -> None:
     """Say that the model reads a text now, and offer a picture."""
-    said = _(
-        "{model} reads a text now, and this page shows what is read of a picture: choose one above, or an example."
-    )
+    said = _("{model} reads a text now, and this page shows what is read of a picture: choose one, or begin with this.")
     st.info(said.format(model=plain(label(boxes.model() or MODEL))))
     text = text_of(EXAMPLES[0], named(boxes.typed())[1])
     st.button(_("Example {n}").format(n=EXAMPLES[0]), key="first_picture", on_click=boxes.enter_example, args=(text,))

@@ -44,8 +44,8 @@ _FEW, _SOME = 16, 72
 _PICTURE = 300
 """Least side of a picture, in CSS pixels."""
 
-_EDGE = "#808080"
-"""Between the patches of a picture, on white as on the veil."""
+_EDGE = "rgba(128,128,128,0.4)"
+"""Of the patches of a picture, on white as on the veil."""
 
 _LEGEND = 110
 _APART = 24.0
@@ -218,6 +218,7 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     colours, shape = ramp(panel.scale, theme), panel.values.shape
     if panel.picture is not None:
         inside = image(veiled(panel.picture, steps), shape, size) + grid(shape, size, _EDGE)
+        inside += f'<rect width="{n_columns * width:g}" height="{n_rows * height:g}" fill="none" stroke="{_EDGE}"/>'
     else:
         inside = cells(steps, colours, size) + grid(shape, size, BACKGROUND[theme])
         if width >= 30 and height >= 16:

@@ -637,7 +637,7 @@ BETWEEN = Picture(
 )  # fmt: skip
 BLOCKING = Picture(
     name="picture-block", view="block", title=N_("Block a part"), in_handouts=False,
-    look_for=N_("Nobody may read the patches of one part. What changes, and how much had been read of it?"),
+    look_for=N_("Nobody may read the patches of one part, such as an object. What does that change?"),
     needs=("*.pattern",), options=(OBJECT, WHERE),
     draw=lambda setting: changes(setting.trace, setting["object"], blocked(setting), setting.gettext),
 )  # fmt: skip
