@@ -1,5 +1,6 @@
 """Heads and panels as SVG: labels, numbers and colours, also in the pixels drawn by resvg."""
 
+import base64
 import io
 import math
 import re
@@ -201,3 +202,20 @@ def test_slanted_labels_do_not_touch(n_columns):
     (size, angle), *_ = {(int(size), int(angle)) for size, angle, _ in rotated}
     distance = np.diff([float(x) for *_, x in rotated]).min() * math.sin(math.radians(angle))
     assert distance >= 1.15 * size
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_panel_over_a_picture_shows_the_picture_below_its_veil(theme):
+    rng = np.random.default_rng(0)
+    picture = rng.integers(256, size=(9, 16, 3), dtype=np.uint8)  # three by four pixels in each cell
+    values = np.array([[0, 0.1, 0.2, 0.3], [0.4, 0.5, 0.6, 0.05], [0.01, 0.25, 0.5, 0]])
+    svg = panels_svg(matrix(values, scale="unsigned", limit=0.5, picture=picture), theme=theme)
+    clear = np.sqrt(np.minimum(values / 0.5, 1)).repeat(3, axis=0).repeat(4, axis=1)[..., None]
+    wanted = picture + 0.88 * (1 - clear) * ([18, 24, 38] - picture.astype(float))
+    (drawn,) = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}image")
+    file = base64.b64decode(drawn.get("href").partition(",")[2])
+    seen = np.asarray(Image.open(io.BytesIO(file)).convert("RGB")).astype(int)
+    np.testing.assert_allclose(seen, wanted, atol=1)
+    assert float(drawn.get("width")) / float(drawn.get("height")) == pytest.approx(4 / 3), "cells are square"
+    assert {tuple(colour) for colour in seen.reshape(-1, 3).tolist()} <= colours_of(svg), "also in the PNG file"
+    assert not [line for line in texts(svg) if "." in line], "neither numbers nor a scale over the picture"

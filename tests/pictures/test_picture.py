@@ -1,14 +1,20 @@
 """A picture and its caption: the numbers of its pictures, and what the page opens with."""
 
+import io
+
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 import visformer as vf
 from benchmarks.messages import read_message
 from tests.adapters.huggingface.picture_models import DECODERS, encoder, grid_of, processor_of
 from tests.adapters.huggingface.picture_models import picture as picture_of_patches
 from visformer import scenes
+from visformer.adapters.picture_files import Prompt
 from visformer.edits import Block
+from visformer.errors import VisformerError
 from visformer.panel import one_by_one, stack_says
 from visformer.pictures import map as model_map
 from visformer.pictures import picture
@@ -17,6 +23,14 @@ from visformer.trace.stacks import STACKS
 from visformer.web.map import pack_map
 
 SCENE = scenes.EXAMPLES[0]
+
+
+def file_of(given):
+    """Return the content of a file with a picture."""
+    Image.fromarray(given).save(file := io.BytesIO(), "PNG")
+    return file.getvalue()
+
+
 MIDDLE = 4
 
 
@@ -199,3 +213,91 @@ def test_of_a_picture_that_is_no_scene_no_object_is_known(model):
     assert not picture.objects(trace)
     shown, words = picture.reading(trace, 0)
     assert words.columns.texts == ("this patch",) and shown.values.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_parts_of_a_photograph_are_ninths_and_those_of_a_scene_its_objects(trace):
+    assert [*picture.parts(trace)] == [*picture.objects(trace)] == [one.cell for one in SCENE.objects]
+    for kind, places in (("vit", [0, 2, 3, 5, 6, 8]), ("siglip_vision_model", [0, 2, 6, 8])):  # 3 x 2 and 2 x 2 patches
+        rows, columns = grid_of(kind)
+        seen = vf.wrap(encoder(kind), processor_of(kind)).trace(image=picture_of_patches(rows, columns))
+        found = picture.parts(seen)
+        assert [*found] == places
+        np.testing.assert_array_equal(np.stack([*found.values()]), np.eye(rows * columns))
+
+
+def test_the_default_word_of_a_decoder_is_the_one_that_it_adds():
+    module, processor = DECODERS["llava"]()
+    given = picture_of_patches(2, 2)
+    trace = vf.wrap(module, processor).trace("It is", image=given, record="*.pattern")
+    read = processor(text=["<image>It is"], images=[Image.fromarray(given)], return_tensors="pt")
+    with torch.no_grad():
+        added = module(**read).logits[0, -1].argmax()
+    word = picture.written(trace)[picture.telling_word(trace)]
+    assert trace.meta["ids"]["next"][word] == added and word == len(trace.tokens["next"]) - 1
+
+
+@pytest.mark.parametrize("kind", ["vit", "deit"])
+def test_a_classifier_predicts_as_without_the_patches_that_nobody_may_read(kind):
+    module, given = encoder(kind), picture_of_patches(*grid_of(kind))
+    with vf.wrap(module, processor_of(kind)) as model:
+        first = model.trace(image=given).patches[1].start
+        found, some = (picture.blocking(model, given, patches=(1, 3), everywhere=each) for each in (True, False))
+
+    def without(_module, inputs):
+        kept = [at for at in range(inputs[0].shape[1]) if at - first not in (1, 3)]
+        return (inputs[0][:, kept], *inputs[1:])
+
+    layer = next(each for name, each in module.named_modules() if name.endswith((".layer.0", ".layers.0")))
+    pixels = processor_of(kind)(images=[Image.fromarray(given)], return_tensors="pt")["pixel_values"]
+    with torch.no_grad():
+        plain = module(pixels).logits[0].softmax(dim=0).numpy()
+        layer.register_forward_pre_hook(without)
+        blocked = module(pixels).logits[0].softmax(dim=0).numpy()
+    order = np.argsort(-plain)
+    labels = [*module.config.id2label.values()]
+    assert found.before == tuple(labels[at] for at in order)
+    np.testing.assert_allclose(found.chances, [plain[order], blocked[order]], atol=1e-5)
+    assert np.abs(plain - blocked).max() > 1e-3 and found.weights is None
+    assert np.abs(some.chances[1] - found.chances[1]).max() > 1e-4, "other patches go on reading them"
+
+
+def test_a_decoder_predicts_as_with_a_mask_on_the_patches_that_nobody_may_read():
+    (module, processor), given = DECODERS["llava"](), picture_of_patches(2, 2)
+    model = vf.wrap(module, processor)
+    prompt = Prompt("It is the river", file_of(given))
+    found = picture.blocking(model, prompt, patches=(0, 3), everywhere=True)
+    read = processor(text=["<image>It is the river"], images=[Image.fromarray(given)], return_tensors="pt")
+    mask = torch.ones_like(read["attention_mask"])
+    mask[0, [1, 4]] = 0
+    places = torch.arange(mask.shape[1])[None]
+    with torch.no_grad():
+        chances = [
+            module(**{**read, "attention_mask": each}, position_ids=places).logits[0].softmax(dim=1).numpy()
+            for each in (torch.ones_like(mask), mask)
+        ]
+    rows = [4, 5, 6, 7]  # which predict It is the river
+    ids = read["input_ids"][0, 5:9]
+    np.testing.assert_allclose(found.chances[:, :4], [each[rows, ids] for each in chances], atol=1e-5)
+    assert found.before[:4] == found.after[:4] == ("It", "is", "the", "river")
+    assert np.abs(found.chances[0] - found.chances[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize(("kind", "stored"), [("vit", "src.input"), ("llava", "tgt.input")])
+def test_the_vector_of_a_patch_of_any_model_is_drawn_beside_its_pixels(kind, stored):
+    model = vf.wrap(*(DECODERS[kind]() if kind in DECODERS else (encoder(kind), processor_of(kind))))
+    rows, columns = grid_of("vit") if kind == "vit" else (2, 2)
+    given = picture_of_patches(rows, columns)
+    how = {"text": "It is"} if kind == "llava" else {}
+    trace = model.trace(image=given, record=("src.*", "*.input"), **how)
+    first = trace.patches[1].start
+    shown = {panel.name: panel for panel in one_by_one(picture.vectors(trace, first + 1))}
+    assert [*shown] == ["picture", "pixels", "input"]
+    np.testing.assert_allclose(shown["pixels"].values, given[:4, 4:8].reshape(-1, 3).T / 255, atol=1e-6)
+    np.testing.assert_array_equal(shown["input"].values[0], trace[stored].value[first + 1])
+    assert "pixels" not in {panel.name for panel in one_by_one(picture.vectors(trace, 0))}, "no patch of the picture"
+
+
+def test_a_model_that_writes_no_word_says_so():
+    trace = vf.wrap(encoder("vit"), processor_of("vit")).trace(image=picture_of_patches(3, 2))
+    with pytest.raises(VisformerError, match="writes no word after this picture"):
+        vf.figures.picture_words(trace)

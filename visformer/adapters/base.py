@@ -406,6 +406,7 @@ class TracedModel(ABC):
         texts: Iterable[Text],
         targets: Iterable[Text | None] | None = None,
         *,
+        images: Iterable[Picture] | None = None,
         pairs: Iterable[Text | None] | None = None,
         to: str | None = None,
         record: str | Sequence[str] = PATTERNS,
@@ -423,6 +424,7 @@ class TracedModel(ABC):
                 or its token ids, as for :meth:`trace`. At most 128 texts, and as many as their values take 128 MB,
                 are read ahead, or ``batch`` of them.
             targets: one for each text, as for :meth:`trace`.
+            images: one for each text, with which the model reads it, as for :meth:`trace`; or None for a text alone.
             pairs: one for each text, as for :meth:`trace`.
             to: target language of all, as for :meth:`translate`.
             record: glob patterns, as for :meth:`trace`.
@@ -439,12 +441,14 @@ class TracedModel(ABC):
                 before it have been traced.
         """
         self._require_language(to)
-        rows = side_by_side(texts, targets=targets, pairs=pairs)
+        rows = side_by_side(texts, targets=targets, pairs=pairs, images=images)
         wanted, checked = globs(record), self._edits(edits)
         how = self._batches(self._selected(wanted)[0], checked, batch=1 if OVERVIEW in wanted else batch)
 
         def prepare(row: tuple[Any, ...]) -> Encoded:
-            text, target, pair = row
+            text, target, pair, image = row
+            if image is not None:
+                text, target = self._inputs(None, target, image, text)
             request = self._request(text, target, pair=pair, to=to, record=wanted, edits=renewed(checked))
             with budget(max_bytes):
                 return self._encode(request)

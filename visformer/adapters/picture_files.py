@@ -135,11 +135,11 @@ class Prompt:
     """A picture and the text that goes with it, as the app gives them to a model of transformers: a key of caches.
 
     Args:
-        text: "" for a model that reads the picture alone.
+        text: "" for a model that reads the picture alone; also messages, of a model with a chat template.
         file: what a file with the picture holds.
     """
 
-    text: str
+    text: Any
     file: bytes = field(repr=False)
 
     @property

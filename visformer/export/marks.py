@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visformer.panel import Scale
-from visformer.pictures.style import BACKGROUND, FONTS, RAMPS, Theme
+from visformer.pictures.style import FONTS, RAMPS, VEIL, Theme
 
 DRAWN_CELLS = 20_000
 """Up to this many cells are drawn as vectors, sharp at any size; more become an image with one pixel per cell."""
@@ -149,7 +149,7 @@ def cells(
     one in the picture.
     """
     if steps.size > min(DRAWN_CELLS, DRAWN_TOGETHER // together):
-        return _image(steps, colours, size)
+        return image(np.array(colours, dtype=np.uint8)[steps], steps.shape, size)
     width, height = size
     runs: dict[int, list[str]] = {}
     for row, line in enumerate(steps):
@@ -169,40 +169,48 @@ def _runs(line: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
         yield first, last, int(line[first])
 
 
-def _image(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...], size: tuple[float, float]) -> str:
-    n_rows, n_columns = steps.shape
-    data = base64.b64encode(_png(steps, colours)).decode()
+def image(pixels: NDArray[np.uint8], shape: tuple[int, ...], size: tuple[float, float]) -> str:
+    """Draw pixels, (row, column, RGB), sharp, over a matrix of this shape with cells of this size."""
+    n_rows, n_columns = shape
+    data = base64.b64encode(_png(pixels)).decode()
     return (
         f'<image width="{n_columns * size[0]:g}" height="{n_rows * size[1]:g}" preserveAspectRatio="none" '
         f'style="image-rendering: pixelated" image-rendering="optimizeSpeed" href="data:image/png;base64,{data}"/>'
     )
 
 
-def _png(steps: NDArray[np.uint8], colours: tuple[tuple[int, int, int], ...]) -> bytes:
-    """Encode a PNG file with a palette, one pixel per cell."""
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """Encode a PNG file of pixels, (row, column, RGB)."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    n_rows, n_columns = steps.shape
-    lines = np.zeros((n_rows, n_columns + 1), dtype=np.uint8)  # each line begins with its filter type, 0: none
-    lines[:, 1:] = steps
+    n_rows, n_columns = pixels.shape[:2]
+    lines = np.zeros((n_rows, 3 * n_columns + 1), dtype=np.uint8)  # each line begins with its filter type, 0: none
+    lines[:, 1:] = pixels.reshape(n_rows, -1)
     return b"".join(
         (
             b"\x89PNG\r\n\x1a\n",
-            chunk(b"IHDR", struct.pack(">IIBBBBB", n_columns, n_rows, 8, 3, 0, 0, 0)),
-            chunk(b"PLTE", bytes(value for colour in colours for value in colour)),
+            chunk(b"IHDR", struct.pack(">IIBBBBB", n_columns, n_rows, 8, 2, 0, 0, 0)),
             chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
             chunk(b"IEND", b""),
         )
     )
 
 
-def grid(shape: tuple[int, ...], size: tuple[float, float], theme: Theme) -> str:
+def veiled(picture: NDArray[np.uint8], steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a picture's pixels below a veil: none over a cell whose step is the last one."""
+    rows, columns = (np.arange(n) * cells // n for n, cells in zip(picture.shape[:2], steps.shape, strict=True))
+    opacity = VEIL[3] * (1 - np.sqrt(steps[np.ix_(rows, columns)] / (_STEPS - 1)))[..., None]
+    seen: NDArray[np.uint8] = np.rint((1 - opacity) * picture + opacity * np.array(VEIL[:3])).astype(np.uint8)
+    return seen
+
+
+def grid(shape: tuple[int, ...], size: tuple[float, float], stroke: str) -> str:
     """Draw lines between cells that are large enough."""
     (n_rows, n_columns), (width, height) = shape, size
     if min(size) < GRID:
         return ""
     upright = "".join(f"M{i * width:g} 0v{n_rows * height:g}" for i in range(1, n_columns))
     level = "".join(f"M0 {i * height:g}h{n_columns * width:g}" for i in range(1, n_rows))
-    return f'<path d="{upright}{level}" stroke="{BACKGROUND[theme]}" fill="none"/>'
+    return f'<path d="{upright}{level}" stroke="{stroke}" fill="none"/>'

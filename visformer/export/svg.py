@@ -16,12 +16,14 @@ from visformer.export.marks import (
     cells,
     document,
     grid,
+    image,
     ink_on,
     literal,
     ramp,
     shorten,
     steps_of,
     text,
+    veiled,
     width_of,
 )
 from visformer.i18n import Gettext
@@ -39,6 +41,12 @@ _LABEL, _PLACE, _TITLE, _NUMBER = 13, 10, 12, 11
 """Font sizes."""
 
 _FEW, _SOME = 16, 72
+_PICTURE = 300
+"""Least side of a picture, in CSS pixels."""
+
+_EDGE = "rgba(128,128,128,0.4)"
+"""Of the patches of a picture, on white as on the veil."""
+
 _LEGEND = 110
 _APART = 24.0
 """Narrower columns have steeper labels: at 45 degrees they would touch."""
@@ -173,7 +181,9 @@ def _panel(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
     matrix = _matrix(panel, theme, gettext)
     parts = [text(title, 0, 8, size=14, fill=colour, strong=True), matrix.at(0, 24)]
     height = 24 + matrix.height + 8
-    legend = scale_legend(panel.scale, theme, limit=panel.end, middle=panel.middle)
+    legend = MarkBlock(0, 0, "")
+    if panel.picture is None:
+        legend = scale_legend(panel.scale, theme, limit=panel.end, middle=panel.middle)
     parts.append(legend.at(0, height))
     height += legend.height
     if (spoken := speakers_legend(panel, theme, gettext)) is not None:
@@ -205,10 +215,15 @@ def _matrix(panel: Panel, theme: Theme, gettext: Gettext) -> MarkBlock:
         top = (rise * above + 10 if turn else 15) + 24
     right = max(8, run * _label_width(columns[-1]) - width / 2) if turn and columns else 8
     steps = steps_of(panel.values, panel.scale, panel.end, middle=panel.middle)
-    colours = ramp(panel.scale, theme)
-    inside = cells(steps, colours, size) + grid(panel.values.shape, size, theme) + _outlines(panel, size, theme)
-    if width >= 30 and height >= 16:
-        inside += _numbers(panel, steps, colours, size)
+    colours, shape = ramp(panel.scale, theme), panel.values.shape
+    if panel.picture is not None:
+        inside = image(veiled(panel.picture, steps), shape, size) + grid(shape, size, _EDGE)
+        inside += f'<rect width="{n_columns * width:g}" height="{n_rows * height:g}" fill="none" stroke="{_EDGE}"/>'
+    else:
+        inside = cells(steps, colours, size) + grid(shape, size, BACKGROUND[theme])
+        if width >= 30 and height >= 16:
+            inside += _numbers(panel, steps, colours, size)
+    inside += _outlines(panel, size, theme)
     parts = [MarkBlock(0, 0, inside + _speakers(panel, size, theme)).at(left, top)]
     if panel.columns.written:
         parts.append(text(titles[1], left, 7, size=_TITLE, fill=FAINT[theme]))
@@ -254,7 +269,9 @@ def _cell_size(panel: Panel) -> tuple[float, float]:
     """Return width and height: room for a number if there are few cells, for a label if there are more."""
     n_rows, n_columns = panel.values.shape
     width, height = _side(n_columns, 58.0 if panel.digits > 2 else 42.0), _side(n_rows, 30.0)
-    if panel.scale == "weight" and n_rows > 1:  # attention: nearly square
+    if panel.picture is not None:
+        width = height = max(min(width, height), _PICTURE / max(n_rows, n_columns))
+    elif panel.scale == "weight" and n_rows > 1:  # attention: nearly square
         width, height = min(width, 1.5 * height), min(height, 1.5 * width)
     return width, height
 

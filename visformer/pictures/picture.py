@@ -1,4 +1,4 @@
-"""A picture and its caption: which patches a word reads, how patches become vectors, and what blocking some changes."""
+"""A picture and what a model makes of it: which patches a word or a patch reads, and what blocking some changes."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,6 +21,7 @@ from visformer.trace import Trace
 
 if TYPE_CHECKING:  # torch
     from visformer.adapters.base import TracedModel
+    from visformer.edits import Block
 
 WHITE = 255
 Floats = NDArray[np.float64]
@@ -57,6 +58,14 @@ def objects(trace: Trace) -> dict[int, Bools]:
     return found
 
 
+def parts(trace: Trace) -> dict[int, Bools]:
+    """Find what of a picture can be blocked as one, by its place: the objects of a scene, else each ninth of it."""
+    rows, columns = trace.meta["grid"]
+    y, x = np.indices((rows, columns))
+    place = (3 * ((2 * y + 1) * 3 // (2 * rows)) + (2 * x + 1) * 3 // (2 * columns)).ravel()  # of a patch's middle
+    return objects(trace) or {int(at): place == at for at in np.unique(place)}
+
+
 def short_name(trace: Trace, at: int) -> tuple[str, str]:
     """Return the colour of the object at a place, as a message id, and an arrow to that place."""
     rows, columns = (3 * i // n for i, n in zip(np.indices(trace.image.shape[:2]), trace.image.shape[:2], strict=True))
@@ -70,6 +79,16 @@ def written(trace: Trace) -> list[int]:
     side, patches = trace.patches
     first = patches.stop - 1 if side == "tgt" else 0
     return [row for row, special in enumerate(trace.special["next"]) if row >= first and not special]
+
+
+def writes(trace: Trace) -> bool:
+    """Whether the model writes words, and at least one of them after the picture."""
+    return "next" in trace.tokens and bool(written(trace))
+
+
+def stack_of_patches(trace: Trace) -> str:
+    """Return the attention by which patches read each other: of a decoder-only model they are among its tokens."""
+    return "encoder.self_attn" if trace.patches[0] == "src" else "decoder.self_attn"
 
 
 def reading_stack(trace: Trace) -> str:
@@ -86,7 +105,15 @@ def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
 
     Returns:
         (word, patch); each row sums to 1, or to less where a row reads words as well.
+
+    Raises:
+        VisformerError: no word is written after the picture.
     """
+    if not writes(trace):
+        raise VisformerError(
+            N_("{model} writes no word after this picture: give a text with it, or choose a model that writes."),
+            model=trace.meta.get("model"),
+        )
     _, patches = trace.patches
     return _weights(trace, reading_stack(trace), head)[written(trace)][:, patches]
 
@@ -101,27 +128,33 @@ def _weights(trace: Trace, stack: str, head: Any) -> Floats:
 
 
 def telling_word(trace: Trace) -> int:
-    """Return the word, from 0, that gives most of its weight to one object, by the mean of all heads and layers."""
-    weights = word_weights(trace)
-    found = objects(trace).values()
+    """Return the word, from 0, that gives most of its weight to one object, by the mean of all heads and layers.
+
+    Of a decoder-only model the last one, which it adds itself; where no object is known, the first.
+    """
+    weights, found = word_weights(trace), objects(trace).values()
+    if reading_stack(trace) == "decoder.self_attn":
+        return len(weights) - 1
     return int(np.max([weights[:, patches].sum(axis=1) for patches in found], axis=0).argmax()) if found else 0
 
 
 def telling_patch(trace: Trace) -> int:
     """Return the patch that :func:`telling_word` reads most; without words the first token."""
-    weights = word_weights(trace) if trace.tokens.get("tgt") else ()
-    return trace.patches[1].start + int(weights[telling_word(trace)].argmax()) if len(weights) else 0
+    if not writes(trace):
+        return 0
+    return trace.patches[1].start + int(word_weights(trace)[telling_word(trace)].argmax())
 
 
 def telling_head(trace: Trace) -> tuple[int, int]:
-    """Return the encoder's head, layer and head from 0, whose patches read the rest of their own object most.
+    """Return the head, layer and head from 0, whose patches read the rest of their own object most.
 
     By the mean, over all patches that show an object, of the weight on the other patches of that object.
     """
+    among = slice(trace.patches[1].start, trace.patches[1].stop)
     scores = {
         (layer, head): np.mean([_together(pattern, patches) for patches in objects(trace).values()] or [0])
-        for layer, each in trace.layers("encoder.self_attn").items()
-        for head, pattern in enumerate(each.value)
+        for layer, each in trace.layers(stack_of_patches(trace)).items()
+        for head, pattern in enumerate(each.value[:, among, among])
     }
     return max(scores, key=scores.__getitem__)
 
@@ -230,53 +263,67 @@ def vectors(trace: Trace, patch: int) -> list[list[Panel]]:
     """Draw how a patch becomes a vector: its pixels, their embedding, its position, the sum; and who is near it.
 
     Args:
-        trace: of a captioner, with "src.*".
-        patch: from 0; pointing at another one shows that one.
+        trace: of a model that reads pictures, with its "src.*", or "tgt.input" of a decoder-only one.
+        patch: which token, from 0, as for :func:`between`; pointing at another patch shows that one.
+
+    Returns:
+        What the model stores: most add the embedding and the position of a patch in one step, and show the sum alone.
     """
-    rows, columns = trace.meta["grid"]
+    (rows, columns), (side, patches) = trace.meta["grid"], trace.patches
+    own = patch - patches.start if patch in patches else None
     pixels = trace["src.pixels"].value
     clear = np.ones(len(pixels))
     colours = pixels.reshape(len(pixels), 3, -1)  # (patch, colour, pixel)
+    known = [name for name in ("embed", "position", "input") if f"{side}.{name}" in trace]
+    limit = telling_limit(*(trace[f"{side}.{name}"].value for name in known)) if known else 1.0
 
-    def strip(name: str, title: str, before: str, limit: float) -> Panel:
-        every = trace[f"src.{name}"].value[:, None]  # (patch, 1, d_model)
-        below = traced(trace, f"src.{name}", title=title).columns
+    def strip(name: str, title: str, before: str) -> Panel:
+        every = trace[f"{side}.{name}"].value[:, None]  # (token, 1, d_model)
+        below = traced(trace, f"{side}.{name}", title=title).columns
         return Panel(
             name=name, title=title, values=every[patch], rows=Labels(("",), written=False), columns=below, limit=limit,
-            before=before, follows="picture", whole=every,
+            before=before, follows="picture", whole=every[patches.start : patches.stop],
         )  # fmt: skip
 
-    limit = telling_limit(*(trace[f"src.{name}"].value for name in ("embed", "position", "input")))
+    titles = {
+        "embed": (N_("times the matrix, plus its bias: the embedding"), "→"),
+        "position": (N_("the learned position"), "+"),
+        "input": (N_("their sum"), "=") if "embed" in known else (N_("the vector that enters the first layer"), "→"),
+    }
+    steps = [strip(name, *titles[name]) for name in known]
+    if own is not None:
+        numbers = Panel(
+            name="pixels",
+            symbol="input",
+            title=N_("the numbers of this patch"),
+            values=colours[own],
+            rows=Labels((N_("red"), N_("green"), N_("blue"))),
+            columns=numbered(colours.shape[2], N_("pixel"), first=1),
+            scale="unsigned",
+            limit=1.0,
+            follows="picture",
+            whole=colours,
+        )
+        steps.insert(0, numbers)
+    lines = [
+        [_picture(trace, "picture", N_("the picture: choose a patch"), clear, patch=own)],
+        *([steps] if steps else []),
+    ]
+    if "position" not in known or own is None:
+        return lines
     near = similar_positions(trace)
     return [
-        [_picture(trace, "picture", N_("the picture: choose a patch"), clear, patch=patch)],
-        [
-            Panel(
-                name="pixels",
-                symbol="input",
-                title=N_("the numbers of this patch"),
-                values=colours[patch],
-                rows=Labels((N_("red"), N_("green"), N_("blue"))),
-                columns=numbered(colours.shape[2], N_("pixel"), first=1),
-                scale="unsigned",
-                limit=1.0,
-                follows="picture",
-                whole=colours,
-            ),
-            strip("embed", N_("times the matrix, plus its bias: the embedding"), "→", limit),
-            strip("position", N_("the learned position"), "+", limit),
-            strip("input", N_("their sum"), "=", limit),
-        ],
+        *lines,
         [
             Panel(
                 name="near",
                 symbol="position",
                 title=N_("how similar its position is to others"),
-                values=near[patch].reshape(rows, columns),
+                values=near[own].reshape(rows, columns),
                 rows=numbered(rows, N_("row"), first=1),
                 columns=numbered(columns, N_("column"), first=1),
                 limit=1.0,
-                outlined=(np.arange(rows * columns) == patch).reshape(rows, columns),
+                outlined=(np.arange(rows * columns) == own).reshape(rows, columns),
                 follows="picture",
                 whole=near.reshape(-1, rows, columns),
             )
@@ -292,16 +339,24 @@ def similar_positions(trace: Trace) -> Floats:
     return cosines
 
 
+def patch_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
+    """Return how much each token reads each patch, in the layers that patches are in; see :func:`between`.
+
+    Returns:
+        (token, patch); each row sums to 1, or to less where tokens that stand for no patch are read as well.
+    """
+    return _weights(trace, stack_of_patches(trace), head)[:, trace.patches[1]]
+
+
 def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> list[Panel]:
-    """Draw which patches a token reads in the encoder, in one head or on average, and which patches read that patch.
+    """Draw which patches a token reads in the layers that patches are in, in one head or on average.
 
     Args:
-        trace: of an encoder of patches, with its patterns.
-        patch: which token, from 0: a patch, or one such as [CLS] that stands for none.
+        trace: of a model that reads pictures, with its patterns.
+        patch: which token, from 0: a patch, or one that stands for none, such as [CLS] or a word beside the picture.
         head: as for :func:`word_weights`.
     """
-    _, patches = trace.patches
-    weights = _weights(trace, "encoder.self_attn", head)[:, patches]  # (token, patch)
+    (_, patches), weights = trace.patches, patch_weights(trace, head)
     among = weights[patches]
     how: dict[str, Any] = {"limit": float(np.median(among.max(axis=1)))}
     read = N_("clear: what it reads")
@@ -317,23 +372,26 @@ def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> li
 
 # What blocking changes ------------------------------------------------------------------------------------------------
 
+_LABELS = 5  # of a classifier, the likeliest ones
+
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """What a captioner writes while some patches cannot be read.
+    """What a model makes of a picture while some patches cannot be read.
 
     Args:
-        before: the words of its own caption.
-        after: the words of the caption that it writes then.
-        kept: which words of each are in the other, in the same order.
-        weights: what each word of ``before`` gave to these patches, the mean of all heads and layers.
+        before: the words as it is: of a captioner its caption, of a decoder-only model its text and what it predicts
+            next, of a classifier the likeliest labels.
+        after: the words while the patches are blocked.
+        kept: which words of each are in the other, in the same order; labels in any.
+        weights: what each word of ``before`` gave to these patches, the mean of all heads and layers; None: of labels.
         chances: the probability of each word of ``before``, after the words before it: (before or blocked, word).
     """
 
     before: tuple[str, ...]
     after: tuple[str, ...]
     kept: tuple[Bools, Bools]
-    weights: Floats
+    weights: Floats | None
     chances: Floats
 
 
@@ -346,31 +404,71 @@ def blocking(
     everywhere: bool,
     to: str | None = None,
 ) -> Blocked:
-    """Compare captions with and without a block of some patches: words cannot read them.
+    """Compare what a model makes of a picture with and without a block of some patches: words cannot read them.
 
     Args:
-        model: a captioner.
-        source: the picture, or a description of it.
-        target: the caption; None: the model's own.
-        patches: from 0.
-        everywhere: whether other patches cannot read them, either.
+        model: a captioner, a decoder that reads pictures among its tokens, or a classifier of pictures.
+        source: the picture, or a description of it; of a decoder what its :meth:`trace` takes for both.
+        target: the caption, or what follows the text; None: the model's own, or nothing.
+        patches: from 0, row by row.
+        everywhere: whether other patches cannot read them, either; otherwise words or, of a classifier, [CLS] and the
+            like.
         to: language of the caption.
     """
-    from visformer.edits import Block
-
-    paths = ("decoder.*.cross_attn", *(["encoder.*.self_attn"] if everywhere else []))
-    edits = [Block(path, key=patch) for path in paths for patch in patches]
     record = (*PATTERNS, "logits")
     plain = model.trace(source, target, to=to, record=record)
+    edits = [
+        edit for patch in patches for edit in _blocks(plain, plain.patches[1].start + patch, everywhere=everywhere)
+    ]
+    if "next" not in plain.tokens:
+        return _of_labels(plain, model.trace(source, edits=edits, record=("logits",)))
     ids, language = plain.meta["ids"]["next"], plain.meta["to"]
-    own = model.trace(source, to=language, edits=edits, record=("logits",))
-    forced = model.trace(source, ids[:-1], to=language, edits=edits, record=("logits",))
+    if reading_stack(plain) == "decoder.cross_attn":
+        own = model.trace(source, to=language, edits=edits, record=("logits",))
+        forced = model.trace(source, ids[:-1], to=language, edits=edits, record=("logits",))
+    else:
+        own = forced = model.trace(source, target, edits=edits, record=("logits",))
     rows = written(plain)
     before = tuple(plain.tokens["next"][row] for row in rows)
     after = tuple(own.tokens["next"][row] for row in written(own))
     chances = [formulas.softmax(each["logits"].value)[rows, [ids[row] for row in rows]] for each in (plain, forced)]
     weights = word_weights(plain)[:, list(patches)].sum(axis=1)
     return Blocked(before, after, _kept(before, after), weights, np.asarray(chances, dtype=np.float64))
+
+
+def _blocks(trace: Trace, token: int, *, everywhere: bool) -> list["Block"]:
+    """Return the edits that keep a token from being read: in all layers, by all others or by those without a patch."""
+    from visformer.edits import Block
+
+    side, patches = trace.patches
+    if reading_stack(trace) == "decoder.cross_attn" and "tgt" in trace.tokens:
+        return [Block(path, key=token) for path in ("decoder.*.cross_attn", *["encoder.*.self_attn"] * everywhere)]
+    path, n = stack_of_patches(trace).replace(".", ".*."), len(trace.tokens[side])
+    if everywhere:
+        return [Block(path, key=token)]
+    readers = [(0, patches.start), (patches.stop, n)] if side == "src" else [(patches.stop - 1, n)]
+    return [Block(path, query=rows, key=token) for rows in readers if rows[0] < rows[1]]
+
+
+def _of_labels(plain: Trace, blocked: Trace) -> Blocked:
+    """Compare the likeliest labels."""
+    labels = plain.meta["labels"]
+    chances = [formulas.softmax(each["logits"].value) for each in (plain, blocked)]
+    first, then = (np.argsort(-each, kind="stable")[:_LABELS] for each in chances)
+    before, after = (tuple(labels[at] for at in each) for each in (first, then))
+    kept = np.isin(first, then), np.isin(then, first)
+    return Blocked(before, after, kept, None, np.asarray([each[first] for each in chances], dtype=np.float64))
+
+
+def can_be_blocked(trace: Trace) -> bool:
+    """Whether it can be seen what a block of patches changes: the model predicts words, or one label of a picture."""
+    predicts = writes(trace) if "next" in trace.tokens else bool(trace.meta.get("labels"))
+    return predicts and trace.lacks("logits") is None
+
+
+def is_read_beside_patches(trace: Trace) -> bool:
+    """Whether patches are read by tokens that stand for none: words, or [CLS] and the like."""
+    return "next" in trace.tokens or len(trace.tokens["src"]) > len(trace.patches[1])
 
 
 def _kept(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Bools, Bools]:
@@ -381,25 +479,30 @@ def _kept(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[Bools, Bools
 
 
 def changes(trace: Trace, at: int, found: Blocked, gettext: Any = str) -> list[Panel]:
-    """Draw what may be read, and for each word what it gave to the object and how probable it is before and after.
+    """Draw what may be read, and for each word what it gave to the part and how probable it is before and after.
 
-    Words that the new caption lacks are outlined.
+    Words that are not there while the part is blocked are outlined.
 
     Args:
-        trace: of the captioner.
-        at: the place of the object whose patches are blocked.
+        trace: of the model.
+        at: the place of the part whose patches are blocked, see :func:`parts`.
         found: by :func:`blocking`.
         gettext: translates the heads of the columns.
     """
-    columns = (N_("weight on it"), N_("probability"), N_("while blocked"))
+    columns = [N_("probability"), N_("while blocked")]
+    values = [*found.chances]
+    title, rows = N_("the likeliest labels, and what the block changes"), Labels(found.before)
+    if found.weights is not None:
+        columns, values = [N_("weight on it"), *columns], [found.weights, *values]
+        title, rows = N_("each word, and what the block changes"), _words(trace)
     return [
-        _picture(trace, "picture", N_("the picture, without what is blocked"), ~objects(trace)[at], click="locks"),
+        _picture(trace, "picture", N_("the picture, without what is blocked"), ~parts(trace)[at], click="locks"),
         Panel(
             name="words",
             symbol="out",
-            title=N_("each word, and what the block changes"),
-            values=np.stack([found.weights, *found.chances], axis=1),
-            rows=_words(trace),
+            title=title,
+            values=np.stack(values, axis=1),
+            rows=rows,
             columns=Labels(tuple(map(gettext, columns))),
             scale="weight",
             outlined=np.repeat(~found.kept[0][:, None], len(columns), axis=1),
@@ -445,7 +548,22 @@ def _trace(setting: Setting) -> Trace | None:
 
 def _places(setting: Setting) -> Mapping[int, str]:
     trace = _trace(setting)
-    return {at: PLACES[at] for at in (range(len(PLACES)) if trace is None else objects(trace))}
+    return {at: PLACES[at] for at in (range(len(PLACES)) if trace is None else parts(trace))}
+
+
+def _readers(setting: Setting) -> Mapping[str, str]:
+    """Return for whom patches can be blocked."""
+    trace = _trace(setting)
+    if trace is not None and "next" not in trace.tokens:
+        others = {"cross": N_("tokens without a patch")} if is_read_beside_patches(trace) else {}
+        return {**others, "all": N_("every token")}
+    return {"cross": N_("words"), "all": N_("words and patches")}
+
+
+def _beside(setting: Setting) -> tuple[str, ...]:
+    """Return the tokens that patches are among."""
+    trace = setting.patterns
+    return trace.tokens[trace.patches[0]]
 
 
 def _told(setting: Setting) -> tuple[str, ...]:
@@ -453,8 +571,8 @@ def _told(setting: Setting) -> tuple[str, ...]:
 
 
 def blocked(setting: Setting) -> Blocked:
-    """Return what blocking the object of a setting changes."""
-    patches = np.flatnonzero(objects(setting.patterns)[setting["object"]])
+    """Return what blocking the part of a setting changes."""
+    patches = np.flatnonzero(parts(setting.patterns)[setting["object"]])
     found: Blocked = setting.source.measure(
         blocking, patches=tuple(map(int, patches)), everywhere=setting["where"] == "all"
     )
@@ -462,16 +580,17 @@ def blocked(setting: Setting) -> Blocked:
 
 
 WORD = PlaceOption(
-    name="word", label=N_("Word"), help="From 1; by default the one that gives most of its weight to one object.",
+    name="word", label=N_("Word"),
+    help="From 1; by default the one that gives most to an object, or that the model adds.",
     among=lambda setting: range(len(_told(setting))), tokens=_told,
     default=lambda setting: telling_word(setting.patterns), per=_told,
 )  # fmt: skip
 PATCH = PlaceOption(
     name="patch", label=N_("Patch"),
     help="From 1, row by row, after [CLS] and the like; by default the one that the word reads most, or the first.",
-    among=lambda setting: range(len(setting.patterns.tokens["src"])),
-    tokens=lambda setting: setting.patterns.tokens["src"], default=lambda setting: telling_patch(setting.patterns),
-    per=lambda setting: setting.patterns.image.tobytes(),
+    among=lambda setting: range(len(_beside(setting))), tokens=_beside,
+    default=lambda setting: telling_patch(setting.patterns),
+    per=lambda setting: (_beside(setting), setting.patterns.image.tobytes()),
 )  # fmt: skip
 HEAD = Choice(
     name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
@@ -481,16 +600,18 @@ HEAD = Choice(
 READER = replace(
     HEAD, name="encoder_heads", link="encoder_head",
     help="Layer and head, such as 1.2, or mean; by default the one that stays in an object, if objects are known.",
-    values=_heads(lambda _trace: "encoder.self_attn"), default=lambda setting: _reader(setting.patterns),
+    values=_heads(stack_of_patches), default=lambda setting: _reader(setting.patterns),
 )  # fmt: skip
 OBJECT = Choice(
-    name="object", label=N_("Blocked object"), help="Its place, from 0, row by row; by default the middle object.",
+    name="object", label=N_("Blocked part"),
+    help="Its place, from 0, row by row: an object of a scene, else a ninth of the picture; by default the middle one.",
     values=_places, default=lambda setting: ([*_places(setting)] or [0])[len(_places(setting)) // 2],
     per=lambda setting: str([*_places(setting)]), widget="selectbox",
 )  # fmt: skip
 WHERE = Choice(
-    name="where", label=N_("Blocked for"), help="Who cannot read it: cross, the words; all, other patches as well.",
-    values={"cross": N_("words"), "all": N_("words and patches")}, default="cross",
+    name="where", label=N_("Blocked for"),
+    help="Who cannot read it: cross, the words, or [CLS] and the like; all, other patches as well.",
+    values=_readers,
 )  # fmt: skip
 READING = Picture(
     name="picture-words", view="words", title=N_("What a word reads"), in_handouts=False,
@@ -501,22 +622,22 @@ READING = Picture(
 VECTORS = Picture(
     name="picture-patches", view="patches", title=N_("Patches"), in_handouts=False,
     look_for=N_("A patch is treated as a word is: its numbers become a vector, and its place is added."),
-    needs=("src.*",), options=(PATCH,), draw=lambda setting: vectors(setting.trace, setting["patch"]),
+    needs=("src.*", "tgt.input"), options=(PATCH,), draw=lambda setting: vectors(setting.trace, setting["patch"]),
 )  # fmt: skip
 BETWEEN = Picture(
     name="picture-heads", view="heads", title=N_("Between patches"), in_handouts=False,
-    look_for=N_("Point at a patch on the left: on the right the patches that it reads are clear."),
+    look_for=N_("Choose a token, or click a patch: the more it reads of a patch, the clearer that one."),
     needs=("*.pattern",), options=(PATCH, READER),
     draw=lambda setting: between(setting.trace, setting["patch"], head_of(setting["encoder_heads"])),
 )  # fmt: skip
 BLOCKING = Picture(
-    name="picture-block", view="block", title=N_("Block an object"), in_handouts=False,
-    look_for=N_("Nobody may read the patches of one object. Which words change, and how much had they read of it?"),
+    name="picture-block", view="block", title=N_("Block a part"), in_handouts=False,
+    look_for=N_("Nobody may read the patches of one part, such as an object. What does that change?"),
     needs=("*.pattern",), options=(OBJECT, WHERE),
     draw=lambda setting: changes(setting.trace, setting["object"], blocked(setting), setting.gettext),
 )  # fmt: skip
 PAGE = Page(
     name="picture", section="see", order=60, title=N_("Picture and words"),
-    about=N_("A Transformer that describes a picture: which part of it each word reads."),
-    views=(READING, VECTORS, BETWEEN, BLOCKING), where="attention", model=CAPTIONER,
+    about=N_("A Transformer that reads a picture: which part of it each word, or each patch, reads."),
+    views=(READING, BETWEEN, VECTORS, BLOCKING), where="attention", model=CAPTIONER,
 )  # fmt: skip

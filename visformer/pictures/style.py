@@ -26,6 +26,9 @@ blindness confuses the two."""
 RAMPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"weight": SEQUENTIAL, "unsigned": SEQUENTIAL, "signed": DIVERGING}
 """The colours of each of :data:`visformer.panel.Scale`."""
 
+VEIL = (18, 24, 38, 0.88)
+"""Red, green, blue and opacity of what covers a picture where nothing is read, in any theme, as matrix.js draws it."""
+
 CURVES = {
     "light": ("#1959bf", "#c2570c", "#0f7a4f", "#7a3fb0", "#a61e4d", "#0b7285", "#7a6a00", "#5f6b7a"),
     "dark": ("#6ea8fe", "#f2955c", "#4fc99a", "#c394f0", "#f783ac", "#4cc3d9", "#d9c24a", "#98a3b3"),

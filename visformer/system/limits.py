@@ -334,6 +334,14 @@ PICTURE_PIXELS = limit(
     30_000_000, "pixels", N_("Pixels of a picture in a file"),
     N_("90 MB once they are decoded, and twice that when it is turned upright; a file may say any number"),
 )
+PICTURE_MEGABYTES = limit(
+    30, "megabytes", N_("Megabytes of a picture that a visitor chooses"),
+    N_("a phone's photograph has 3 to 12; the browser scales it down before it is sent"),
+)
+PICTURE_BYTES = limit(
+    1_000_000, "bytes", N_("Size of a picture that is sent as it is"),
+    N_("fits into an upload; a larger one is scaled down"),
+)
 PICTURE_SIDE = limit(
     1_024, "pixels", N_("Pixels per side of an uploaded picture that is kept"),
     N_("3 MB at most; a larger one is scaled, and models of transformers scale it again, mostly to 224"),

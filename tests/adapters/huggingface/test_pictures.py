@@ -30,8 +30,9 @@ from tests.adapters.huggingface.picture_models import (
     processor_of,
 )
 from tests.adapters.huggingface.test_inspection import paths_of
+from visformer import scenes
 from visformer.edits import Silence
-from visformer.errors import ArgumentError, MissingTensor, ShapeError, VisformerError
+from visformer.errors import ArgumentError, MissingTensor, ShapeError, TextError, VisformerError
 from visformer.trace import Trace
 
 
@@ -333,3 +334,126 @@ def test_a_folder_of_a_model_of_sound_is_refused(tmp_path):
     made(kind.__name__, kind.config_class(**_WHISPER)).save_pretrained(tmp_path)
     with pytest.raises(VisformerError, match="WhisperModel reads sound"):
         vf.load(tmp_path)
+
+
+TEMPLATES = {
+    "llava": (
+        "{% for message in messages %}{{ message.role }} : {% for part in message.content %}"
+        "{{ '<image>' if part.type == 'image' else part.text }}{% endfor %} . {% endfor %}"
+        "{% if add_generation_prompt %}assistant :{% endif %}"
+    ),
+    "gemma3": (
+        "{{ bos_token }}{% for message in messages %}{{ message.role }} : {% for part in message.content %}"
+        "{{ '<boi>' if part.type == 'image' else part.text | trim }}{% endfor %} . {% endfor %}"
+        "{% if add_generation_prompt %}model :{% endif %}"
+    ),
+}
+
+
+def chatting(kind):
+    """Return a decoder with a chat template, and its processor."""
+    module, processor = DECODERS[kind]()
+    processor.chat_template = TEMPLATES[kind]
+    return vf.wrap(module, processor), processor
+
+
+def said(text, *, role="user", image=None):
+    """Return a message, with a picture before its text if there is one."""
+    parts = [] if image is None else [{"type": "image", **({} if image is True else {"image": image})}]
+    return {"role": role, "content": [*parts, {"type": "text", "text": text}]}
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("prompting", [False, True])
+def test_messages_with_a_picture_are_read_as_by_the_processors_chat_template(kind, prompting):
+    model, processor = chatting(kind)
+    given = picture(2, 2)
+    messages = [said("It is the river", image=True), said("I saw", role="assistant"), said("school today")]
+    answer = "again" if prompting else None
+    trace = model.trace(messages, answer, image=given, record="logits")
+    full = [said("It is the river", image=Image.fromarray(given)), *messages[1:]]
+    how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", "add_generation_prompt": prompting}
+    read = processor.apply_chat_template(full, **how)
+    ids = [
+        *read["input_ids"][0].tolist(),
+        *processor.tokenizer("again", add_special_tokens=False)["input_ids"] * prompting,
+    ]
+    assert trace.meta["ids"]["tgt"] == ids
+    twin, _ = DECODERS[kind]()
+    more = {name: value for name, value in read.items() if name not in ("input_ids", "attention_mask")}
+    if "token_type_ids" in more:
+        more["token_type_ids"] = torch.tensor([[*more["token_type_ids"][0].tolist(), *[0] * prompting]])
+    with torch.no_grad():
+        wanted = twin(input_ids=torch.tensor([ids]), **more).logits[0]
+    np.testing.assert_allclose(trace["logits"].value, wanted, atol=1e-4)
+    inside = [*model.trace(full, answer, record="logits").tokens["tgt"]]
+    assert inside == [*trace.tokens["tgt"]], "the picture may be in the message"
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_the_tokens_of_a_picture_have_the_role_of_the_message_that_shows_it(kind):
+    model, _ = chatting(kind)
+    messages = [said("It is", role="system"), said("the river", image=True), said("I saw", role="assistant")]
+    trace = model.trace(messages, "again", image=picture(2, 2), record="*.pattern")
+    told = dict.fromkeys(("system", "user", "assistant"), ())
+    for token, role in zip(trace.tokens["tgt"], trace.roles["tgt"], strict=True):
+        told = {**told, role: (*told.get(role, ()), token)}
+    assert told["system"] == ("It", "is")
+    assert [token for token in told["user"] if token not in ("<boi>", "<eoi>")] == [
+        "r1c1",
+        "r1c2",
+        "r2c1",
+        "r2c2",
+        "the",
+        "river",
+    ]
+    assert told["assistant"] == ("I", "saw", "again")
+    assert "." in told[None], "the template's own"
+
+
+def test_a_chat_is_answered_about_its_picture_as_transformers_does():
+    model, processor = chatting("llava")
+    given = picture(2, 2)
+    decoding = model.generate([said("It is the river")], image=given, max_new_tokens=4)
+    full = [said("It is the river", image=Image.fromarray(given))]
+    how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", "add_generation_prompt": True}
+    read = processor.apply_chat_template(full, **how)
+    twin, _ = DECODERS["llava"]()
+    theirs = twin.generate(**read, max_new_tokens=4, do_sample=False)[0, read["input_ids"].shape[1] :]
+    assert [*decoding.ids] == theirs.tolist()[: len(decoding.ids)]
+
+
+def test_a_chat_with_several_pictures_or_without_a_template_is_refused():
+    model, _ = chatting("llava")
+    given = picture(2, 2)
+    with pytest.raises(VisformerError, match="one picture: pass it once, as image= or in a message, not 2"):
+        model.trace([said("It is", image=given)], image=given)
+    with pytest.raises(TextError, match="cannot be written with the tokenizer's chat template"):
+        vf.wrap(*llava()).trace([said("It is", image=given)])
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("batch", [None, 4])
+def test_many_texts_with_a_picture_each_are_traced_as_each_alone(kind, batch):
+    model, _ = chatting(kind)
+    texts = ["It is", "I saw the river again today", "school", [said("the river")]]
+    images = [picture(2, 2, seed=1), picture(2, 2, seed=2), None, picture(2, 2, seed=3)]
+    many = [*model.trace_many(texts, images=images, record="*", batch=batch)]
+    for text, image, trace in zip(texts, images, many, strict=True):
+        alone = model.trace(text, image=image, record="*")
+        assert trace.tokens == alone.tokens and trace.roles == alone.roles and [*trace.tensors] == [*alone.tensors]
+        for name, tensor in alone.tensors.items():
+            np.testing.assert_allclose(trace[name].value, tensor.value, atol=2e-5, err_msg=name)
+
+
+def test_many_captions_are_forced_for_a_picture_each():
+    model, scene = vf.load("mini-caption"), scenes.EXAMPLES
+    texts = [scenes.caption(each, "en") for each in scene[1:3]]
+    many = [*model.trace_many(texts, images=scene[:2], to="en", record="logits")]
+    for text, image, trace in zip(texts, scene, many, strict=False):
+        alone = model.trace(image=image, text=text, to="en", record="logits")
+        np.testing.assert_allclose(trace["logits"].value, alone["logits"].value, atol=1e-4)
+    with pytest.raises(VisformerError, match="images must have one entry for each"):
+        [*model.trace_many(texts, images=scene[:1])]
+    with pytest.raises(VisformerError, match="picture_half, in place of texts"):
+        [*vf.wrap(clip(), clip_processor()).trace_many(["It"], images=[picture(2, 2)])]

@@ -50,15 +50,20 @@ def read_chat(tokenizer: Any, messages: Any, *, prompting: bool = False) -> tupl
     try:
         ids: list[int] = ids_in(write(messages, return_dict=True))
     except Exception as error:  # a template's own: no template, an unknown role, a missing field
-        raise TextError(
-            N_("These messages cannot be written with the tokenizer's chat template: {reason}."),
-            reason=str(error).splitlines()[0].rstrip("."),
-        ) from error
-    spans = _spans(messages, lambda given: write(given, tokenize=False))
-    return ids, _roles_of(tokenizer, ids, *spans) if spans else (None,) * len(ids)
+        raise not_written(error) from error
+    spans = spans_of(messages, lambda given: write(given, tokenize=False))
+    return ids, roles_of(tokenizer, ids, *spans) if spans else (None,) * len(ids)
 
 
-def _spans(messages: Any, write: Callable[[Any], str]) -> tuple[str, Roles] | None:
+def not_written(error: Exception) -> TextError:
+    """Return why messages cannot be written, by a template's own error."""
+    return TextError(
+        N_("These messages cannot be written with the tokenizer's chat template: {reason}."),
+        reason=str(error).splitlines()[0].rstrip("."),
+    )
+
+
+def spans_of(messages: Any, write: Callable[[Any], str]) -> tuple[str, Roles] | None:
     """What the template writes, and the role of each character; None: it does not write the texts as they are."""
     texts: list[tuple[str, str]] = []  # role and text, by the number of its mark
     marked = []
@@ -97,10 +102,18 @@ def _stripped(text: str) -> str:
     return f"({'|'.join(map(re.escape, forms))})"
 
 
-def _roles_of(tokenizer: Any, ids: list[int], written: str, roles: Roles) -> Roles:
-    """The role of each token: that of the first of its characters that is part of a message."""
+def roles_of(tokenizer: Any, ids: list[int], written: str, roles: Roles, *, specials: bool = False) -> Roles:
+    """The role of each token: that of the first of its characters that is part of a message.
+
+    Args:
+        tokenizer: a transformers tokenizer.
+        ids: the tokens.
+        written: what they spell.
+        roles: of each of its characters.
+        specials: whether the tokenizer has added its own tokens, such as the one that begins a text.
+    """
     try:
-        encoding = tokenizer(written, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoding = tokenizer(written, add_special_tokens=specials, return_offsets_mapping=True, verbose=False)
     except NotImplementedError:  # not one of the library tokenizers
         return (None,) * len(ids)
     if [*encoding["input_ids"]] != ids:

@@ -50,6 +50,7 @@ NO_SAFETENSORS = N_(
 )
 
 _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _COMPANION = re.compile(r"[^/]+\.(json|txt|model|spm|jinja)|README\.md")
 _OTHER_FRAMEWORK = re.compile(r".+\.index\.json|(tf|flax|onnx|openvino).*")
@@ -92,6 +93,15 @@ def has_weights(name: str) -> bool:
         return all(_found(name, shard) for shard in shards)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return True  # but damaged: loading it raises the error
+
+
+def may_have_processor(name: str) -> bool:
+    """Whether a model has a file on how to read pictures or sound, or is not here yet, so that nobody knows.
+
+    Raises:
+        HFValidationError: this cannot be a name on a hub.
+    """
+    return not is_here(name) or any(_found(name, file) for file in _PROCESSORS)
 
 
 def snapshot_of(name: str) -> Path:

@@ -19,6 +19,7 @@ from transformers import ImageProcessingMixin, PreTrainedModel, PreTrainedTokeni
 
 from visformer.adapters.base import ONE_PICTURE, Labels, TracedModel
 from visformer.adapters.generating import Generator
+from visformer.adapters.huggingface.chat import Roles, is_chat, not_written, roles_of, spans_of
 from visformer.adapters.huggingface.families import refuse
 from visformer.adapters.huggingface.inspection import Inspection
 from visformer.adapters.huggingface.model import HubModel
@@ -375,6 +376,14 @@ class TextAndPicture(HubModel):
             )
         return self.picture_half.trace(image=image, target=target, **how)
 
+    def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
+        if image is not None:
+            raise VisformerError(
+                N_("This half of {name} reads texts: give pictures to the other, picture_half, in place of texts."),
+                name=self.info.name,
+            )
+        return super()._inputs(source, target, image, text)
+
     def reading(self, source: Any) -> TracedModel:
         """See :class:`TracedModel`."""
         return self.picture_half if isinstance(source, Prompt) else self
@@ -399,12 +408,44 @@ class _Prompt:
     picture: NDArray[np.uint8]
 
 
+@dataclass(frozen=True)
+class _Chat:
+    """Messages with a picture in one of them, see :func:`_with_place`."""
+
+    messages: list[dict[str, Any]]
+    picture: NDArray[np.uint8]
+
+
+def _with_place(messages: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Return messages with a place for a picture, by default before the first text of the user; and their pictures."""
+    given: list[Any] = []
+    copies = [{**message, "content": _parts(message.get("content"), given)} for message in messages]
+    if not any(part["type"] == "image" for message in copies for part in message["content"]):
+        asks = next((message for message in copies if message.get("role") == "user"), copies[0])
+        asks["content"].insert(0, {"type": "image"})
+    return copies, given
+
+
+def _parts(content: Any, given: list[Any]) -> list[dict[str, Any]]:
+    """Return the parts of a message; its pictures are added to ``given``."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    parts = []
+    for part in content or ():
+        is_image = part.get("type") == "image"
+        given += [part[name] for name in ("image", "path") if is_image and part.get(name) is not None]
+        parts.append({"type": "image"} if is_image else dict(part))
+    return parts
+
+
 @checked_class
 class PictureDecoder(_ReadsPictures):
     """A decoder of transformers that reads a picture among its tokens, such as LLaVA (Liu et al. 2023) and Gemma 3.
 
     ``trace(text, image=...)`` puts the picture where the text has the processor's image token, or else before the text;
-    its tokens are named as patches, "r1c1" the first. Without image= the model reads the text alone, as do those whose
+    its tokens are named as patches, "r1c1" the first. In place of the text it takes messages, which the processor's
+    chat template writes: the picture is where one has a part {"type": "image"}, which may hold it as "image", or else
+    before the user's first text. Without image= the model reads the text alone, as do those whose
     pictures become no grid of patches: then image= is refused.
 
     "src.pixels" is recorded with every picture, as of a :class:`PictureEncoder`.
@@ -462,21 +503,38 @@ class PictureDecoder(_ReadsPictures):
         allowed[torch.arange(len(allowed)) == self._image_id] = False
         return allowed
 
+    @property
+    def _place(self) -> str:
+        """Where a text has its picture: of Gemma 3 the picture's beginning."""
+        place: str = getattr(self.processor, "boi_token", self.processor.image_token)
+        return place
+
+    def _has_specials(self, text: str) -> bool:
+        """Whether the tokenizer adds tokens of its own: as in transformers not where a template has begun the text."""
+        begin = self.processor.tokenizer.bos_token
+        return not (begin and text.startswith(begin))
+
     def _processed(self, prompt: _Prompt) -> dict[str, Tensor]:
         """What the model reads of a text with a picture, by the names of its arguments."""
-        place = getattr(self.processor, "boi_token", self.processor.image_token)  # Gemma 3: the picture's beginning
-        text = prompt.text if place in prompt.text else f"{place}{prompt.text}"
-        read = self.processor(text=[text], images=[Image.fromarray(prompt.picture)], return_tensors="pt")
+        text = prompt.text if self._place in prompt.text else f"{self._place}{prompt.text}"
+        read = self.processor(
+            text=[text],
+            images=[Image.fromarray(prompt.picture)],
+            return_tensors="pt",
+            add_special_tokens=self._has_specials(text),
+        )
         return {name: value for name, value in read.items() if name in self._taken and name != "attention_mask"}
 
     def _inputs(self, source: Any, target: Any, image: Picture, text: Text | None) -> tuple[Any, Any]:
         if source is not None and text is not None:
             raise VisformerError(N_("{name} reads one text: pass it once, first or as text=."), name=self.info.name)
         source = text if source is None else source
-        if image is None:
+        if image is None and not (is_chat(source) and _with_place(source)[1]):
             return source, target
         if self._why_no_pictures is not None:
             raise self._why_no_pictures
+        if is_chat(source):
+            return self._chat(source, [] if image is None else [image]), target
         if not isinstance(source, str):
             raise VisformerError(
                 N_("source={value!r}: with a picture, {name} reads a text, such as 'What is this?'."),
@@ -485,7 +543,63 @@ class PictureDecoder(_ReadsPictures):
             )
         return _Prompt(source, checked_picture(image, _WANTED)), target
 
+    def _chat(self, messages: Any, pictures: list[Any]) -> _Chat:
+        copies, own = _with_place(messages)
+        if len([*pictures, *own]) != 1:
+            raise VisformerError(
+                N_("{name} reads one picture: pass it once, as image= or in a message, not {n}."),
+                name=self.info.name,
+                n=len([*pictures, *own]),
+            )
+        return _Chat(copies, checked_picture([*pictures, *own][0], _WANTED))
+
+    def _written(self, chat: _Chat, *, prompting: bool) -> tuple[_Prompt, Roles]:
+        """Write messages with the processor's chat template; return also the role of each token."""
+
+        def write(given: Any) -> Any:
+            return self.processor.apply_chat_template(given, tokenize=False, add_generation_prompt=prompting)
+
+        try:
+            written: str = write(chat.messages)
+        except Exception as error:  # a template's own: no template, an unknown role, a missing field
+            raise not_written(error) from error
+        spans = spans_of(chat.messages, write)
+        prompt = _Prompt(written, chat.picture)
+        ids = self._processed(prompt)["input_ids"][0].tolist()
+        if spans is None or written.count(self._place) != 1:
+            return prompt, (None,) * len(ids)
+        return prompt, self._roles_beside(ids, written, spans[1], chat)
+
+    def _roles_beside(self, ids: list[int], written: str, roles: Roles, chat: _Chat) -> Roles:
+        """The role of each token, where the processor has put the picture's tokens into what is written."""
+        before, _, after = written.partition(self._place)
+        block: str = getattr(self.processor, "full_image_sequence", self._place * len(self._pictures.names))
+        shows = next(each["role"] for each in chat.messages if {"type": "image"} in each["content"])
+        spread = (*roles[: len(before)], *[shows] * len(block), *roles[len(before) + len(self._place) :])
+        specials = self._has_specials(written)
+        return roles_of(self.processor.tokenizer, ids, f"{before}{block}{after}", spread, specials=specials)
+
+    def _request(self, source: Any, target: Any = None, *, pair: Any = None, **checked: Any) -> TextRequest:
+        if isinstance(source, Prompt) and is_chat(source.text):
+            source = self._chat(source.text, [source.image])
+        if not isinstance(source, _Chat):
+            return super()._request(source, target, pair=pair, **checked)
+        with given_alone(self.module, PICTURE_ALONE):
+            prompt: Any
+            prompt, roles = self._written(source, prompting=target is not None)
+        return replace(super()._request(prompt, target, pair=pair, **checked), roles=roles)
+
+    def _prompt(self, source: Any) -> Any:
+        if isinstance(source, Prompt) and is_chat(source.text):
+            source = self._chat(source.text, [source.image])
+        if not isinstance(source, _Chat):
+            return super()._prompt(source)
+        with given_alone(self.module, PICTURE_ALONE):
+            return self._written(source, prompting=True)[0]
+
     def _given(self, text: Any, *, of_target: bool = False) -> Any:
+        if isinstance(text, Prompt) and is_chat(text.text):
+            return self._written(self._chat(text.text, [text.image]), prompting=False)[0]
         if isinstance(text, Prompt):
             text = _Prompt(text.text, text.image)
         if not isinstance(text, _Prompt):
@@ -529,7 +643,9 @@ class PictureDecoder(_ReadsPictures):
         for name in names:
             rows = [each.get(name) for each in given]
             if name == "pixel_values":
-                besides[name] = self._pictures.tapped(torch.cat([row for row in rows if row is not None]))
+                none = torch.zeros_like(next(row for row in rows if row is not None))
+                shown = torch.cat([none if row is None else row for row in rows])  # to be told apart by its text
+                besides[name] = self._pictures.tapped(shown)[[row is not None for row in rows]]
             else:
                 wide = torch.zeros(len(rows), width, dtype=torch.long)
                 for i, row in enumerate(rows):
@@ -539,6 +655,8 @@ class PictureDecoder(_ReadsPictures):
         return besides
 
     def _labelled(self, sides: Any, tensors: Any, params: Any, meta: Any, about: Any) -> Trace:
+        if self._image_id not in sides["tgt"]:  # beside others that have a picture
+            tensors = {name: tensor for name, tensor in tensors.items() if name != PIXELS}
         if PIXELS not in tensors:
             return super()._labelled(sides, tensors, params, meta, about)
         tensors = {name: tensor for name, tensor in tensors.items() if name != "tgt.embed"}  # of the image token

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visformer.adapters.checkpoints import BUNDLED, CAPTIONER, find, folder_of, model_of, moment_name
-from visformer.adapters.names import made_here
+from visformer.adapters.names import made_here, require_name
 from visformer.errors import N_, Message, VisformerError
 from visformer.model.untrained import EXAMPLE
 from visformer.system import settings
@@ -63,6 +63,24 @@ def can_be_loaded_again(name: str) -> bool:
     from visformer.adapters.huggingface.files import has_weights
 
     return has_weights(name)
+
+
+def may_read_pictures(name: str) -> bool:
+    """Whether a model is one of transformers with a file on how to read pictures, or one whose files are not here yet.
+
+    Raises:
+        VisformerError: there can be no such model.
+    """
+    name, _ = model_of(name)
+    if made_here(name) or name in BUNDLED:
+        return False
+    require_name(name)
+    folder = find(name)[2].folder
+    if folder.is_dir() and not (folder / "config.json").is_file():  # transformers writes one
+        return False
+    from visformer.adapters.huggingface.files import may_have_processor
+
+    return may_have_processor(name)
 
 
 @contextmanager

@@ -313,8 +313,11 @@ class Workbench:
             source = rest
         elif pictures in ("alone", "with") or (pictures == "instead" and name):
             prompt = uploaded_pictures.prompt_of(source)
-            return prompt if pictures == "with" else replace(prompt, text="")
-        return (self.takes_chats and messages_of(source)) or source
+            return replace(prompt, text=self._chat_or_text(prompt.text) if pictures == "with" else "")
+        return self._chat_or_text(source)
+
+    def _chat_or_text(self, text: str) -> Any:
+        return (self.takes_chats and messages_of(text)) or text
 
     def _how(self, request: _Request, forced: Any) -> dict[str, Any]:
         """Arguments of a model's method ``trace``."""

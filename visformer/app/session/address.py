@@ -199,7 +199,7 @@ def take(name: str, keep: Callable[[str], object], go_back: Callable[[], object]
 def settle(run: Run) -> None:
     """End a page: report a link's choices that nothing on the page has taken."""
     shown = run.request.record if run.trace is not None and run.request is not None else ()
-    if "*.pattern" in shown and not boxes.OWN_MODEL.get():
+    if "*.pattern" in shown and not boxes.own_model():
         selection.start(run.trace)  # reports an invalid selection, also on pages without the explorer
     unknown = {name: text for name, text in _PENDING.pop().items() if text is not None}
     ignore(unknown, dict.fromkeys(unknown, LinkError(N_("this page has no option with this name."))))

@@ -8,7 +8,7 @@ from visformer.app.session import url_state
 from visformer.app.session.slots import Slot, hold
 from visformer.errors import VisformerError
 from visformer.model.untrained import Untrained, is_untrained_name
-from visformer.pictures.examples import OFFERED
+from visformer.pictures.examples import EXAMPLES, OFFERED
 from visformer.pictures.examples import TESTED as TESTED_SENTENCES
 from visformer.system import limits
 
@@ -23,11 +23,12 @@ _LANGUAGE_DRAWN: Slot[str | None] = Slot("language_drawn", None)
 
 MODEL_BOX: Slot[str | None] = Slot(MODEL, None)
 OWN_MODEL = Slot("own_model", "")
-"""The model of a page that has its own."""
+"""The model of a page that shows one kind of model, where the visitor's is of another, see :func:`own_model`."""
 SOURCE_BOX: Slot[str | None] = Slot(SOURCE, "")
 TARGET_BOX: Slot[str | None] = Slot(TARGET, "")
 EXAMPLE_BOX: Slot[str | None] = Slot(EXAMPLE, None)
 _TESTED_BOX: Slot[str | None] = Slot(TESTED, None)
+_PUT_ASIDE = Slot("picture_put_aside", "")  # the name of the last picture before a model of texts was chosen
 _UNTRAINED = Slot("untrained", Untrained().name)  # chosen last
 
 
@@ -98,6 +99,33 @@ def pictures(name: str | None = None) -> str:
         return "none"
 
 
+def may_show_pictures() -> bool:
+    """Whether the visitor's model is one of transformers that reads pictures; until it is loaded, whether it may be."""
+    from visformer.app.serving.models import may_read_pictures
+    from visformer.app.serving.workbench import workbench_of
+
+    chosen = MODEL_BOX.get() or MODEL_BY_DEFAULT
+    try:
+        bench = workbench_of(chosen)
+        return bench.pictures != "none" if bench.is_loaded else may_read_pictures(chosen)
+    except VisformerError:
+        return False
+
+
+def fit_sentence(*, before: bool) -> None:
+    """Fit the sentence to a model that the visitor has just chosen: put its picture aside, or back.
+
+    Args:
+        before: whether the last model read pictures; if not, what looks like one's name is part of the sentence.
+    """
+    now, (name, text) = may_show_pictures(), uploaded_pictures.named(typed())
+    if before and not now and name:
+        _PUT_ASIDE.set(name)
+        SOURCE_BOX.set(text or EXAMPLES[0])
+    elif now and not before and (aside := _PUT_ASIDE.pop()):
+        SOURCE_BOX.set(uploaded_pictures.text_of(aside, typed()))
+
+
 def is_picture_alone() -> bool:
     """Whether a model of transformers reads a picture now, and no text with it."""
     which = pictures()
@@ -120,12 +148,18 @@ def typed_target() -> str:
 
 def target() -> str | None:
     """Return the target as typed; None: the model translates by itself, as on a page with a model of its own."""
-    return None if OWN_MODEL.get() else typed_target() or None
+    return None if own_model() else typed_target() or None
+
+
+def own_model() -> str:
+    """Return the model of a page that shows models that read pictures, if the visitor's is none; "": the visitor's."""
+    own = OWN_MODEL.get()
+    return "" if own and may_show_pictures() else own
 
 
 def model() -> str | None:
     """Return the model that the page shows: its own, or the one that the visitor chose; None: no choice yet."""
-    return OWN_MODEL.get() or MODEL_BOX.get()
+    return own_model() or MODEL_BOX.get()
 
 
 def untrained() -> str:

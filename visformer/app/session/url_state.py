@@ -17,7 +17,7 @@ from visformer.adapters.checkpoints import find, model_of, start_of
 from visformer.adapters.names import made_here
 from visformer.app.serving import checks, uploaded_pictures
 from visformer.app.serving.models import label, named, offered, require_allowed
-from visformer.errors import N_, LinkError, VisformerError
+from visformer.errors import N_, DataError, LinkError, VisformerError
 from visformer.i18n import Gettext
 from visformer.pictures.registry.options import Text, one_of
 from visformer.pictures.registry.picture import pages
@@ -126,6 +126,8 @@ def read(texts: Mapping[str, str]) -> tuple[State, list[Remark]]:
                 common[name] = check(texts[name])
             except VisformerError as error:
                 wrong[name] = error
+                if name == TEXT and isinstance(error, DataError):  # an example takes the picture's place
+                    common[name] = uploaded_pictures.named(texts[name])[1]
     if texts.get(VERSION_NAME, str(VERSION)) != str(VERSION):
         other = N_("this is version {version}: the link's default values may have been different.")
         wrong[VERSION_NAME] = LinkError(other, version=VERSION)
@@ -231,14 +233,14 @@ def _model(text: str) -> str:
 
 def _text(text: str) -> str:
     checks.check_text(text, is_long=True)
-    if (picture := uploaded_pictures.named(text)[0]) and picture != uploaded_pictures.NONE:
-        uploaded_pictures.file_of(picture)  # raises if it is gone; an example is shown in its place
     try:
         text.encode()
     except UnicodeEncodeError:  # imported only now: tokenizers take long to import
         from visformer.model.tokenizer import require_unicode
 
         require_unicode(text)
+    if (picture := uploaded_pictures.named(text)[0]) and picture != uploaded_pictures.NONE:
+        uploaded_pictures.file_of(picture)  # raises DataError if it is gone
     return text
 
 

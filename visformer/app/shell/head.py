@@ -92,7 +92,7 @@ def _draw_boxes(run: Run) -> None:
     """Draw the boxes alone."""
     with st.container(key="lesson_boxes"):
         left, middle, right = st.columns([7, 6, 12], vertical_alignment="center")
-    if boxes.OWN_MODEL.get():
+    if boxes.own_model():
         hold_sentence()
     else:
         _sentence_boxes(run, left, middle, label_visibility="visible")
@@ -104,7 +104,7 @@ def _draw_boxes(run: Run) -> None:
 
 def _draw_all(run: Run) -> None:
     _ = boxes.gettext()
-    if boxes.OWN_MODEL.get():
+    if boxes.own_model():
         hold_sentence()  # the page has the picture itself
     else:
         with st.container(key="boxes"):

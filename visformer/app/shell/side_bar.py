@@ -96,14 +96,18 @@ def _model_chooser() -> None:
     chosen = str(MODEL_BOX.get())
     boxes.keep_choice(boxes.MODEL)
     shown = registered()[current_page()]
-    has_own = bool(shown.model) or not shown.has_sentence  # numbers of its own
+    has_own = bool(boxes.own_model()) or not shown.has_sentence  # numbers of its own
     st.selectbox(
         _("Other pages' model") if has_own else _("Model"),
         list(dict.fromkeys([first, boxes.untrained(), *others, *RUNS.models(following.owner()), chosen])),
         format_func=partial(_shown_name, _),
         key=boxes.MODEL,
+        on_change=partial(boxes.fit_sentence, before=boxes.may_show_pictures()),
         accept_new_options=settings.ANY_MODEL(),
-        help=_("Every page looks inside this model, but Picture and words, Course notes, Atlas and Learning."),
+        help=_(
+            "Every page looks inside this model, but Course notes, Atlas and Learning, and Picture and words unless it "
+            "reads pictures."
+        ),
     )
     with st.container(gap=None):  # feeds take up no room
         component.locator_view()

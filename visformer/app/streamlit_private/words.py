@@ -91,6 +91,7 @@ ICONS = {
     "close icon": N_("Close"),
     "more_horiz icon": N_("Lessons"),
     "1MB per file": N_("one small file"),
+    "30MB per file": N_("one picture"),
     "Failed to generate file for download": N_(
         "This file could not be made. Choose another format, or reload the page and try again."
     ),

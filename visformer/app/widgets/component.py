@@ -84,6 +84,7 @@ _FEED = _component("feed", "deliver", "streamlit/mailbox.js")
 _LINKS = _component("links", "openLinks", "streamlit/page.js")
 _ADDRESS = _component("address", "renameEntry", "streamlit/page.js")
 _FOCUS = _component("focus", "focusBox", "streamlit/page.js")
+_SHRINK = _component("shrink", "shrinkPictures", "streamlit/shrink.js")
 _KEPT_KEY = _component("kept_key", "keepKey", "streamlit/kept_key.js")
 _LINK = _component("link", "copyButton", "streamlit/copy_link.js", _LINK_HTML, _ELEMENTS)
 _CONNECTION = _component(
@@ -349,6 +350,17 @@ def links(addresses: Mapping[str, str]) -> None:
 def focus(key: str, value: str) -> None:
     """Give the text box with this key the focus once it has this value, all of it selected, ready to be replaced."""
     _FOCUS(data=json.dumps([key, value]).encode(), key="focus")
+
+
+def shrink_pictures(key: str, *, side: int, nbytes: int) -> None:
+    """Have the browser scale pictures down that are given to the uploader in the container with this key.
+
+    Args:
+        key: of the container.
+        side: pixels that the longer side is scaled to.
+        nbytes: of a file that is left as it is.
+    """
+    _SHRINK(data=json.dumps({"key": key, "side": side, "bytes": nbytes}).encode(), key=f"shrink_{key}")
 
 
 def href(page: str, query: Mapping[str, str]) -> str:

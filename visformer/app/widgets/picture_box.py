@@ -13,6 +13,7 @@ from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
 from visformer.app.widgets import picture_file
 from visformer.errors import VisformerError
+from visformer.pictures.examples import EXAMPLES as SENTENCES
 
 if TYPE_CHECKING:
     from visformer.trace import Trace
@@ -48,7 +49,8 @@ def draw(place: Any, trace: "Trace | None", pictures: str, *, on_change: Callabl
                 args=(name, on_change),
             )
         with st.popover(_("Change the picture") if shown else _("Choose a picture")):
-            _choices(text if pictures == "with" else "", pictures, is_shown=bool(shown))
+            is_default = pictures != "with" and text == SENTENCES[0]
+            _choices("" if is_default else text, pictures, is_shown=bool(shown))
 
 
 def _image(name: str, trace: "Trace | None") -> Any:
@@ -70,7 +72,7 @@ def _choices(text: str, pictures: str, *, is_shown: bool) -> None:
             st.button(label, key=f"picture_{name}", on_click=_take, args=(name, text), type="tertiary")
         if is_shown and pictures != "alone":
             label = _("Without a picture") if pictures == "with" else _("A text instead")
-            alone = text_of(NONE, text) if pictures == "with" else ""
+            alone = text_of(NONE, text) if pictures == "with" else text
             st.button(label, key="picture_none", on_click=boxes.enter_example, args=(alone,), type="tertiary")
 
     def take(file: bytes) -> None:

@@ -14,11 +14,13 @@ from visformer.app.serving.workers import confined
 from visformer.app.session import boxes, slots
 from visformer.app.session.slots import Slot
 from visformer.app.streamlit_private.other_sessions import own_session
+from visformer.app.widgets import component
 from visformer.errors import VisformerError
+from visformer.system import limits
 
 _R = TypeVar("_R")
 _FORMATS = ["png", "jpg", "webp"]
-_UPLOAD = "picture_file"
+_UPLOAD, _BOX = "picture_file", "own_picture"
 _WRONG: Slot[VisformerError | None] = Slot("picture_file_wrong", None)  # with the last file
 _FRAME, _GREY = 4, 150  # of the small picture, white on white
 _SHARP = 256  # pixels of a side, from which on a browser need not enlarge it
@@ -33,20 +35,21 @@ def draw(read: Callable[[bytes, str], _R], take: Callable[[_R], object], *, abou
         about: what becomes of the picture.
     """
     _ = boxes.gettext()
-    megabytes = int(st.get_option("server.maxUploadSize"))
     key = f"{_UPLOAD}_{slots.version(_UPLOAD)}"
-    st.file_uploader(
-        _("Or a picture of your own"),
-        _FORMATS,
-        max_upload_size=megabytes,
-        key=key,
-        on_change=opened,
-        args=(read, take, key),
-    )
+    with st.container(gap=None, key=_BOX):  # what scales down takes up no room
+        st.file_uploader(
+            _("Or a picture of your own"),
+            _FORMATS,
+            max_upload_size=limits.PICTURE_MEGABYTES,
+            key=key,
+            on_change=opened,
+            args=(read, take, key),
+        )
+        component.shrink_pictures(_BOX, side=limits.PICTURE_SIDE, nbytes=limits.PICTURE_BYTES)
     if (error := _WRONG.pop()) is not None:
         st.text(error.localized(_))
-    most = _("At most {n} MB: save a photograph smaller first.").format(n=megabytes)
-    st.caption(f"{most} {about}")
+    scaled = _("Your browser scales a large photograph down before it is sent.")
+    st.caption(f"{scaled} {about}")
 
 
 @drawing()

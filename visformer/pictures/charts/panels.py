@@ -20,7 +20,7 @@ from visformer.panel import (
     without_roles,
 )
 from visformer.pictures.charts import go
-from visformer.pictures.style import BACKGROUND, CURVES, FAINT, FONTS, RAMPS, TEXT, Theme, visible
+from visformer.pictures.style import BACKGROUND, CURVES, FAINT, FONTS, RAMPS, TEXT, VEIL, Theme, visible
 from visformer.trace import Trace
 from visformer.trace.stacks import most_heads, stack_named
 
@@ -172,8 +172,8 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
     )
 
 
-_VEIL = {"zmin": 0.0, "zmax": 1.0, "colorscale": [[0, "rgba(18,24,38,0.88)"], [1, "rgba(18,24,38,0)"]]}
-"""From where nothing is read to where most is: as matrix.js draws it."""
+_VEIL = {"zmin": 0.0, "zmax": 1.0, "colorscale": [[i, f"rgba{(*VEIL[:3], (1 - i) * VEIL[3])}"] for i in (0, 1)]}
+"""From where nothing is read to where most is."""
 
 
 def _below(panel: Panel) -> go.Image:

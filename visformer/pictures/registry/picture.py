@@ -161,7 +161,8 @@ class Page:
         about: what it shows, in a line.
         views: its pictures, and the views that only the page can draw.
         has_sentence: whether it shows the sentence; otherwise it has numbers of its own.
-        model: the model that it shows, whichever the visitor has chosen; "": the visitor's.
+        model: of a page of models that read pictures, the one that it shows where the visitor's reads none; "": any
+            model is shown.
         where: the part of the model that it shows, marked in the side bar; None: none of it.
     """
 
