@@ -179,7 +179,7 @@ def test_a_role_that_a_text_does_not_have_is_refused():
     with pytest.raises(TraceError, match="without has 'usr': the roles of this text are user, poet, template"):
         vf.figures.attention_head(chat_trace(), "decoder.0.self_attn.pattern", without=["usr"])
     with pytest.raises(TraceError, match="without has 'user', and this text has no roles: trace a chat"):
-        vf.figures.attention_heads(chat_trace(None), "decoder", without=["user"])
+        vf.figures.attention_heads(chat_trace(None), "decoder.self_attn", without=["user"])
 
 
 @pytest.mark.parametrize(
