@@ -169,14 +169,11 @@ def test_roles_are_left_out_of_a_head_and_of_all_heads():
     figure = vf.figures.attention_head(trace, "decoder.0.self_attn.pattern", 1, without=["template", "poet"])
     np.testing.assert_array_equal(np.asarray(figure.data[0].text, dtype=np.float32), weights[1][np.ix_(kept, kept)])
     assert [label.split(" <")[0] for label in figure.layout.yaxis.ticktext] == ["b 2", "c 3"], "they keep their places"
-    mosaic = np.asarray(
-        vf.figures.attention_heads(trace, "decoder.self_attn", without=["user"]).data[0].text, dtype=np.float32
-    )
+    drawn = vf.figures.attention_heads(trace, "decoder.self_attn", without=["user"])
+    mosaic = np.asarray(drawn.data[0].text, dtype=np.float32)
     np.testing.assert_array_equal(mosaic[:3, 4:7], weights[1][np.ix_([0, 3, 4], [0, 3, 4])])
-    everything = vf.figures.attention_heads(trace, "decoder.self_attn", without=["user", "poet", "template"])
-    assert everything == vf.figures.attention_heads(trace, "decoder.self_attn"), (
-        "where nothing would be left, all is shown"
-    )
+    nothing = vf.figures.attention_heads(trace, "decoder.self_attn", without=["user", "poet", "template"])
+    assert nothing == vf.figures.attention_heads(trace, "decoder.self_attn"), "all is shown where nothing would be left"
 
 
 def test_a_role_that_a_text_does_not_have_is_refused():
