@@ -40,5 +40,5 @@ def rows(effort: Effort) -> Iterator[Row]:
 def _require_same(plain: Callable[[], tuple[torch.Tensor, ...]], together: Callable[[], list[visformer.Trace]]) -> None:
     patterns = torch.stack(plain(), dim=1).numpy()  # (text, layer, head, query, key)
     for pattern, trace, n in zip(patterns, together(), LENGTHS, strict=True):
-        same = np.allclose(trace.stack("encoder"), pattern[..., :n, :n], atol=1e-5)
+        same = np.allclose(trace.stack("encoder.self_attn"), pattern[..., :n, :n], atol=1e-5)
         require(same, "both record the same patterns")

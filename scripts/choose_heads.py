@@ -101,7 +101,7 @@ def partners(model: Translator, pairs: Sequence[Aligned], *, to: str) -> Candida
 def points(model: Translator) -> Iterator[Point]:
     """Yield every point."""
     traces = [model.trace(example) for example in EXAMPLES]
-    encoder = [trace.stack("encoder", "self_attn") for trace in traces]
+    encoder = [trace.stack("encoder.self_attn") for trace in traces]
     words = [~separators(trace.tokens["src"], trace.special["src"]) for trace in traces]
     per_trace = [reads_itself(*both) for both in zip(encoder, words, strict=True)]
     yield Point("Its words read themselves.", "encoder.self_attn", per_trace[0], np.mean(per_trace, axis=0))
@@ -136,7 +136,7 @@ START = "Each row reads the partner of its own word."
 def previous(trace: vf.Trace) -> Values:
     """The score "previous" of the decoder's heads."""
     tokens = trace.tokens["tgt"]
-    layers = trace.stack("decoder", "self_attn")
+    layers = trace.stack("decoder.self_attn")
     return head_scores(layers, queries=tokens, keys=tokens, special=trace.special["tgt"], cross=False)["previous"]
 
 

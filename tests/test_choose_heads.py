@@ -67,7 +67,7 @@ def test_points_rank_the_heads_by_the_lesser_of_their_two_measures_and_the_best_
     for first, pair in ((point.first, (EXAMPLES[0], NAME)), (point.general, (EXAMPLES[1], NAME[::-1]))):
         trace = model.trace(pair[0])
         row, key = trace.tokens["next"].index(pair[1][1]), trace.tokens["src"].index(pair[1][0])
-        np.testing.assert_allclose(first, trace.stack("decoder", "cross_attn")[:, :, row, key], rtol=1e-5)
+        np.testing.assert_allclose(first, trace.stack("decoder.cross_attn")[:, :, row, key], rtol=1e-5)
 
     monkeypatch.setattr(choose_heads, "points", lambda model: found)
     bundled = json.loads((FOLDER / "en-zh" / "start.json").read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from visformer.export.attention import selected
 from visformer.figures import source_of
 from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.picture import pictures
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import stack_named
 from visformer.training.evaluation.alignment import forced_pattern
 from visformer.web.selection import BEGINNING, START_VIEW, Selection
 
@@ -51,10 +51,6 @@ def test_the_measure_is_the_share_of_content_words_that_read_their_partner(model
     assert heads.hits[:, 0].tolist() == by_hand
 
 
-def stack_of(name):
-    return next(stack for stack in STACKS if stack.name == name)
-
-
 def test_the_word_that_is_chosen_first_is_the_name_and_reads_its_partner(model):
     trace = model.trace(EXAMPLES[0])
     pattern = trace["decoder.0.cross_attn.pattern"].value[7]
@@ -67,10 +63,10 @@ def test_the_word_that_is_chosen_first_is_the_name_and_reads_its_partner(model):
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_what_is_asked_first_has_a_word_as_its_answer(model, text):
-    trace, cross = model.trace(text), stack_of("decoder.cross_attn")
+    trace = model.trace(text)
     readers = guesses.words_of(trace, "tgt")
     where = {"layer": first()["layer"], "head": first()["head"]}
-    rows = [guesses.word_row(trace, cross, at, **where) for at in range(len(readers))]
+    rows = [guesses.word_row(trace, "decoder.cross_attn", at, **where) for at in range(len(readers))]
     at = guesses.to_ask(readers, rows)
     answer = rows[at].words[int(rows[at].weights.argmax())].text
     assert any(map(str.isalpha, answer)) and answer != "</s>"
@@ -101,18 +97,18 @@ def test_other_models_begin_with_the_head_whose_words_read_another_word_most():
     tokens, is_special = trace.tokens["tgt"], trace.special["tgt"]
     words = [i for i, token in enumerate(tokens) if not is_special[i] and any(map(str.isalnum, token))]
     score = {}
-    for layer, pattern in trace.layers("decoder").items():
+    for layer, pattern in trace.layers("decoder.self_attn").items():
         for head, rows in enumerate(pattern.value):
             most = [max(float(rows[i, j]) for j in words if j != i) for i in words]
             score[layer, head] = sum(most) / len(words)
-    assert clearest_head(trace, stack_of("decoder.self_attn")) == max(score, key=score.get)
+    assert clearest_head(trace, stack_named("decoder.self_attn")) == max(score, key=score.get)
 
 
 @pytest.mark.parametrize("name", ["en-zh", "mini-gpt"])
 def test_files_notebooks_and_the_command_line_begin_with_the_head_of_the_pages(name, tmp_path):
     trace = model_of(name).trace(EXAMPLES[0], record=model_of(name).available(("*",)))
     stack, layer, head = place = first_head(trace)
-    assert place == (tuple(first().values()) if name == "en-zh" else (stack, *clearest_head(trace, stack_of(stack))))
+    assert place == (tuple(first().values()) if name == "en-zh" else (stack, *clearest_head(trace, stack_named(stack))))
     assert place[1:] != (0, 0), "otherwise this test would not tell them apart"
     assert BEGINNING.within(trace) == Selection(*place, view=START_VIEW)
     assert selected(trace) == Selection(*place)

@@ -26,7 +26,6 @@ from visformer.pictures.attention import History
 from visformer.pictures.registry.picture import pictures
 from visformer.pictures.sides import Sides
 from visformer.system.memory import is_shortage
-from visformer.trace.stacks import STACKS
 
 TEXT, TARGET = "I went to school", "我去学校"
 PATH = "decoder.0.cross_attn"
@@ -245,7 +244,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "side": lambda: "tgt",
     "sides": lambda: Sides(trace(), trace(), ("A", "B")),
     "source": lambda: TEXT, "text": lambda: TEXT, "texts": lambda: [TEXT, TEXT],
-    "stack": lambda: "decoder",
+    "stack": lambda: "decoder.self_attn",
     "statistic": lambda: "previous",
     "steps": lambda: decoding().beams,
     "table": effects,
@@ -341,9 +340,6 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "analysis.atlas.Columns.found.path": texts,
     "analysis.atlas.Data.source": texts,
     "analysis.atlas.edges.name": lambda: "entropy",
-    "analysis.atlas.distances.stack": lambda: "decoder.self_attn",
-    "analysis.atlas.histogram.stack": lambda: "decoder.self_attn",
-    "analysis.atlas.similar_heads.stack": lambda: "decoder.self_attn",
     "analysis.attribution.target": lambda: TARGET,
     "analysis.curve_scores.pairs": lambda: [(TEXT, TARGET)],
     "analysis.deletion.target": lambda: TARGET, "analysis.insertion.target": lambda: TARGET,
@@ -352,10 +348,9 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "analysis.guesses.WordRow.words": lambda: vf.analysis.guesses.words_of(trace(), "src"),
     "analysis.guesses.to_ask.readers": lambda: vf.analysis.guesses.words_of(trace(), "src"),
     "analysis.guesses.to_ask.rows": lambda: [
-        vf.analysis.guesses.word_row(trace(), STACKS[0], word)
+        vf.analysis.guesses.word_row(trace(), "encoder.self_attn", word)
         for word in range(len(vf.analysis.guesses.words_of(trace(), "src")))
     ],
-    "analysis.guesses.word_row.stack": lambda: STACKS[0],
     "analysis.head_history.each": lambda: 1,
     "analysis.head_effects.sentences": lambda: [(TEXT, TARGET)],
     "analysis.logit_lens.trace": lambda: gpt().trace(TEXT, record="*"),

@@ -4,7 +4,8 @@ The browser draws panels on the app's pages, and plotly draws the same panels in
 """
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from visformer.errors import N_, TraceError
 from visformer.i18n import Gettext
 from visformer.trace import Trace
 from visformer.trace.from_arrays import check_finite
-from visformer.trace.names import Axis
+from visformer.trace.names import PREFIX, Axis
 from visformer.trace.stacks import Stack
 
 Scale = Literal["weight", "unsigned", "signed"]
@@ -45,6 +46,7 @@ class Labels:
         texts: one for each row or column.
         title: axis title; translated if it is a message id.
         places: whether each label also shows its position, from 1, which distinguishes equal tokens.
+        kept: which tokens of a text these are, from 0, where others are left out; empty: all.
         special: which labels are special tokens; empty: none.
         after: the token that each row predicts; empty: none.
         speakers: of a chat, who says each, see :func:`speakers`; empty: it is no chat.
@@ -54,6 +56,7 @@ class Labels:
     texts: tuple[str, ...]
     title: str = ""
     places: bool = False
+    kept: tuple[int, ...] = ()
     special: tuple[bool, ...] = ()
     after: tuple[str, ...] = ()
     speakers: "tuple[Speaker | None, ...]" = ()
@@ -61,6 +64,11 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The position of each label as it is written; "" where positions are not shown."""
+        return [str(i + 1) if self.places else "" for i in self.kept or range(len(self))]
 
     @property
     def numeric(self) -> bool:
@@ -310,14 +318,21 @@ def one_by_one(shown: Iterable[Panel | Sequence[Panel]]) -> list[Panel]:
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who says something in a chat: ``label`` is translated if it is a message id, ``colour`` a place in ``CURVES``."""
+    """Who says something in a chat.
 
+    Args:
+        name: in links and in Python, such as "system".
+        label: on screen, translated if it is a message id.
+        colour: a place in :data:`visformer.pictures.style.CURVES`.
+    """
+
+    name: str
     label: str
     colour: int
 
 
 _ROLES = {"system": N_("system"), "user": N_("user"), "assistant": N_("assistant"), "tool": N_("tool")}
-_TEMPLATE = Speaker(N_("template"), 7)
+_TEMPLATE = Speaker("template", N_("template"), 7)
 """What a chat template writes between the messages, in grey."""
 
 
@@ -326,15 +341,92 @@ def speakers(trace: Trace) -> dict[str | None, Speaker]:
     found = {role for side in ("src", "tgt") for role in trace.roles.get(side, ())}
     names = [*_ROLES, *sorted(role for role in found if role is not None and role not in _ROLES)]
     known: dict[str | None, Speaker] = {
-        role: Speaker(_ROLES.get(role, role), place % _TEMPLATE.colour)
+        role: Speaker(_named(role), _ROLES.get(role, role), place % _TEMPLATE.colour)
         for place, role in enumerate(names)
         if role in found
     }
     return {**known, **({None: _TEMPLATE} if None in found else {})} if known else {}
 
 
+def _named(role: str) -> str:
+    """Spell a role for a link."""
+    return re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_"
+
+
+def speakers_of(trace: Trace, side: str) -> "tuple[Speaker | None, ...]":
+    """Return who says each token of a side in a Trace's chat, None for keys before the text; (): no role is known."""
+    known, roles = speakers(trace), trace.roles.get(side, ())
+    if not known or not roles:
+        return ()
+    before = len(roles) - len(trace.tokens[side.removeprefix(PREFIX)])  # keys that no template has written
+    return (None,) * before + tuple(known.get(role, _TEMPLATE) for role in roles[before:])
+
+
+def remaining(trace: Trace, side: str, *, without: Collection[str] = (), hiding: bool = False) -> NDArray[np.intp]:
+    """Return the tokens of a side that remain where some are left out, from 0 and ascending; all if none would.
+
+    Args:
+        trace: holds the tokens and, of a chat, their roles.
+        side: such as "tgt".
+        without: names of the roles whose tokens are left out, see :class:`Speaker`.
+        hiding: whether special tokens are.
+    """
+    said = [one and one.name for one in speakers_of(trace, side)] or [None] * len(trace.tokens[side])
+    hidden = [(hiding and special) or name in without for special, name in zip(trace.special[side], said, strict=True)]
+    kept = np.flatnonzero(~np.array(hidden, dtype=bool))
+    return kept if len(kept) else np.arange(len(hidden))
+
+
+def kept_tokens(trace: Trace, axes: Sequence[Axis], without: Iterable[str]) -> list[NDArray[np.intp]]:
+    """Return for each axis the tokens that remain without those of some roles, see :func:`remaining`.
+
+    Raises:
+        TraceError: there is no such role in the Trace.
+    """
+    names = [without] if isinstance(without, str) else [*without]
+    known = [one.name for one in speakers(trace).values()]
+    for name in names:
+        if not known:
+            raise TraceError(
+                N_("without has {given!r}, and this text has no roles: trace a chat, as a list of messages."),
+                given=name,
+            )
+        if name not in known:
+            raise TraceError(
+                N_("without has {given!r}: the roles of this text are {known}."), given=name, known=", ".join(known)
+            )
+    return [remaining(trace, str(axis.side), without=names) for axis in axes]
+
+
+def without_roles(trace: Trace, panel: Panel, axes: Sequence[Axis], without: Iterable[str]) -> Panel:
+    """Leave out the rows and columns whose tokens are of some roles; the values that remain stay as they are.
+
+    Args:
+        trace: what the panel shows.
+        panel: its rows and columns are the tokens of two axes.
+        axes: of the rows and of the columns.
+        without: names of roles, see :class:`Speaker`; empty: none.
+
+    Raises:
+        TraceError: there is no such role in the Trace.
+    """
+    rows, columns = kept_tokens(trace, axes, without)
+    if (len(rows), len(columns)) == panel.values.shape:
+        return panel
+    values = np.asarray(panel.values)[np.ix_(rows, columns)]
+    return replace(panel, values=values, rows=_those(panel.rows, rows), columns=_those(panel.columns, columns))
+
+
+def _those(labels: Labels, kept: NDArray[np.intp]) -> Labels:
+    """Return some of the labels, which keep their positions."""
+    named = ("texts", "special", "after", "speakers")
+    each: dict[str, Any] = {
+        name: tuple(getattr(labels, name)[i] for i in kept) for name in named if getattr(labels, name)
+    }
+    return replace(labels, kept=tuple(kept.tolist()), **each)
+
+
 def tokens_of(trace: Trace, side: str, title: str = "") -> Labels:
     """Return the tokens of a side as labels."""
-    known = speakers(trace)
-    said = tuple(map(known.get, trace.roles.get(side, ()))) if known else ()
+    said = speakers_of(trace, side)
     return Labels(trace.tokens[side], title, places=True, special=trace.special[side], speakers=said)

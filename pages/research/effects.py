@@ -48,7 +48,7 @@ SOURCES = {
     "lens": N_("nostalgebraist 2020; Elhage et al. 2021"),
 }
 NO_LOGITS = N_("This model predicts neither tokens nor labels, so there is no prediction to have an effect on.")
-NO_LENS = N_("The lens is of models that predict next tokens: the head of this one reads the last layer's output only.")
+NO_LENS = N_("The lens is of models that predict next tokens; this one predicts labels or hidden tokens.")
 
 LIMITS = N_(
     "Measured on this model and this text alone: what a change does, not why. Parts that can stand in for each other "
@@ -212,7 +212,7 @@ def patching(trace: Trace, bar: Any) -> None:
     if not has_pairs and not setting["corrupt"].strip():
         st.info(_(effects.NO_PAIRS))
         return
-    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting.part, setting.kind))
+    n_layers, n_heads, _queries, n_keys = shape_of(trace.layers(setting["stack"]))
     runs = n_layers * (n_heads + n_keys) if setting["runs"] != "gradient" else 2 * BACK
     measured = measure(trace, runs, setting, lambda: (PATCHING.draw(setting), effects.describe_runs(setting)))
     if measured is not None:

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from visformer.analysis.answers import Answer, asked, spoken
 from visformer.analysis.effects.head_effects import (
     Method,
-    Sentences,
     head_effects,
     pruning,
     rank_correlation,
@@ -35,13 +35,18 @@ from visformer.errors import N_
 from visformer.i18n import paragraph
 from visformer.panel import Panel
 from visformer.pictures.block import Stack
-from visformer.pictures.heads import EFFECT, KNOWN, METHODS, PAGE, PRUNED, RANKED, labelled, place_of
+from visformer.pictures.effects import answer_rows, logit_of, predicts_next
+from visformer.pictures.heads import ANSWER, EFFECT, KNOWN, METHODS, PAGE, PRUNED, RANKED, answer_of, labelled, place_of
 from visformer.pictures.registry.picture import Picture
+from visformer.pictures.registry.setting import Setting
 from visformer.system.progress import report
 from visformer.trace.stacks import STACKS
 from visformer.web.panels import Click
 
 NO_EFFECT = N_("This model is an encoder: it predicts no next token, so its heads have no effect on one.")
+NO_TEXT = N_(
+    "This model labels single tokens, of which the sentences of a list share none: the page Effects takes one."
+)
 NO_SENTENCES = N_("Heads are measured on a list of sentences, and this model reads pictures.")
 FORMULA = r"""&\sym{out}{\Delta_h} = L(\sym{heads}{O_h} \to 0 \ \text{or} \ \mathbb{E}\, \sym{heads}{O_h}) - L \\[4pt]
 &\sym{out}{I_h} = \mathbb{E}\, |\partial L / \partial \sym{heads}{g_h}|"""
@@ -101,52 +106,50 @@ def draw() -> None:
         source = SOURCES.get(view.view, N_("Michel et al. 2019, § 3, 4.1"))
         formula_box.formula(FORMULAS.get(view.view, FORMULA), source=source, code=CODE)
     part: Stack = "encoder" if "src" in trace.tokens else "decoder"
-    needed = f"{part}.{next(iter(trace.layers(part)))}.self_attn.heads"
+    needed = f"{part}.{next(iter(trace.layers(f'{part}.self_attn')))}.self_attn.heads"
+    setting = controls.setting_of(view, trace)
+    labels = bool(trace.meta.get("labels"))
     if view is KNOWN:
         known()
-    elif unavailable.kind_of(trace) == "encoder":
-        unavailable.say(NO_EFFECT)
+    elif not (labels or unavailable.predicts(trace)) or (labels and answer_rows(setting)):
+        unavailable.say(NO_TEXT if labels else NO_EFFECT)
         unavailable.elsewhere()
     elif (reason := trace.lacks(needed)) is not None:
         unavailable.say(unavailable.NOT_TO_CHANGE, reason)
         unavailable.elsewhere()
     elif view is RANKED:
-        ranked()
+        ranked(setting)
     else:
-        pruned()
+        pruned(setting)
 
 
-def ranked() -> None:
+def ranked(setting: Setting) -> None:
     """Draw the effect of each head: the button, a map, what can be told, and a table."""
 
-    def steps(texts: Sentences) -> list[waiting.LongStep]:
-        return [
-            (_(said), partial(head_effects, sentences=texts, method=method, progress=report))
-            for method, said in COMPUTING.items()
-        ]
+    def steps(**how: Any) -> list[waiting.LongStep]:
+        return [(_(said), partial(head_effects, method=method, **how)) for method, said in COMPUTING.items()]
 
-    bar = offer(steps, [*COMPUTING], key="heads_rank")
+    bar = offer(steps, [*COMPUTING], setting, key="heads_rank")
     found = {method: table for method, table in measured.tables().items() if method in METHODS}
     if not found:
         unavailable.say(NOTHING)
         return
     measured.see_effects()
-    setting = controls.setting_of(RANKED, None)
     method = url_widgets.draw(EFFECT, setting, PAGE.name, place=bar)
     frames = {name: table.frame() for name, table in found.items()}
     draw_maps(RANKED, setting, frames[method])
-    tell(frames, method, found[method])
+    tell(frames, method, found[method], setting)
     draw_table(effect_rows(frames), _("The effect of each head"), "head-effects")
 
 
-def tell(frames: dict[str, pd.DataFrame], method: str, table: HeadTable) -> None:
+def tell(frames: dict[str, pd.DataFrame], method: str, table: HeadTable, setting: Setting) -> None:
     """Say on what it was measured, how many heads can be told from zero, and whether the methods agree."""
     frame = frames[method]
     n, heads = int(frame["n"].iloc[0]), len(frame)
     said = _("Measured on {n} sentences of the bundled list.")
     if table.is_own:
         said = _("Measured on {n} sentences of your list.")
-    lines = [said.format(n=n)]
+    lines = [said.format(n=n), *said_of(frame, setting)]
     if method == "gradient":
         lines.append(_("Estimates by the gradient are always above 0."))
     else:
@@ -179,26 +182,25 @@ def effect_rows(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return joined
 
 
-def pruned() -> None:
+def pruned(setting: Setting) -> None:
     """Draw the curves of silencing more and more heads."""
 
-    def steps(texts: Sentences) -> list[waiting.LongStep]:
-        return [(_("More and more heads silenced"), partial(pruning, sentences=texts, progress=report))]
+    def steps(**how: Any) -> list[waiting.LongStep]:
+        return [(_("More and more heads silenced"), partial(pruning, **how))]
 
-    offer(steps, ["pruning"], key="heads_prune")
+    offer(steps, ["pruning"], setting, key="heads_prune")
     table = measured.tables().get("pruning")
     if table is None:
         unavailable.say(NOTHING)
         return
     frame = table.frame()
-    setting = controls.setting_of(PRUNED, None)
     setting.source = replace(setting.source, measure=lambda *_, **__: frame)
     controls.draw(PRUNED.draw(setting), key="heads_pruned")
     said = _("Ranked by the gradient on other sentences of {list}, silenced on {n}. Dotted: {draws} random orders.")
     name = _("your list") if table.is_own else _("the bundled list")
     draws = frame[frame["order"] == "random"]["draw"].nunique()
     told = said.format(n=int(frame["n"].iloc[0]), list=name, draws=draws)
-    st.caption(paragraph(told, _(PRUNED_LIMIT)))
+    st.caption(paragraph(told, *said_of(frame, setting), _(PRUNED_LIMIT)))
     downloads.csv(frame, "pruning")
 
 
@@ -224,14 +226,40 @@ def known() -> None:
         draw_table(labels.drop(columns=["first"]), _("Heads with a label"), "known-heads")
 
 
-def offer(steps: Callable[[Sentences], list[waiting.LongStep]], names: list[str], *, key: str) -> Any:
-    """Draw the choice of a list and the button that measures on it; return the row that they are in."""
+def asked_of(setting: Setting) -> Answer | None:
+    """Return what is asked of each sentence, of a classifier the label of this one; None: its whole target."""
+    given = spoken(setting["answer"])
+    if given is None and not predicts_next(setting):
+        return asked(setting.source.record(("logits",)), None).names[0]
+    return given
+
+
+def said_of(frame: pd.DataFrame, setting: Setting) -> list[str]:
+    """Say which answer the numbers are about, if one was asked for, or is now."""
+    answer, said = answer_of(frame), _("Effects are on {answer}.")
+    if not answer and spoken(setting["answer"]) is not None:
+        return [_("These effects are still on the whole target: press Measure for those on the answer that is chosen.")]
+    if predicts_next(setting):
+        said = _("Effects are on {answer}, in the last row of each.")
+    return [said.format(answer=logit_of(answer, _))] if answer else []
+
+
+def offer(steps: Callable[..., list[waiting.LongStep]], names: list[str], setting: Setting, *, key: str) -> Any:
+    """Draw the choices of a list and of an answer, and the button that measures; return the row that they are in."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         chosen = sentence_list.choose(PAGE.name)
+        url_widgets.draw(ANSWER, setting, PAGE.name, width=190)
+    answer = asked_of(setting)
     if chosen.is_own:
         sentence_list.box()
-    measure(lambda: steps(chosen.sentences()), names, key=key, is_own=chosen.is_own, place=row)
+    measure(
+        lambda: steps(sentences=chosen.sentences(), answer=answer, progress=report),
+        names,
+        key=key,
+        is_own=chosen.is_own,
+        place=row,
+    )
     return row
 
 
@@ -242,7 +270,7 @@ def measure(steps: Callable[[], list[waiting.LongStep]], names: list[str], *, is
     waiting.offer_long_run(_("Measure"), steps, keep=keep, too_long=_("Measure fewer sentences at a time."), **how)
 
 
-def draw_maps(picture: Picture, setting: Any, frame: pd.DataFrame) -> None:
+def draw_maps(picture: Picture, setting: Setting, frame: pd.DataFrame) -> None:
     """Draw the maps of a table; a click on a head opens it in the explorer."""
     setting.source = replace(setting.source, measure=lambda *_, **__: frame)
     panels: Any = picture.draw(setting)

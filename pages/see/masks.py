@@ -54,7 +54,7 @@ if trace is not None:
     about = LOOK_FOR_PICTURE if "grid" in trace.meta else LOOK_FOR_ENCODER if is_encoder else {}
     controls.look_for(_(about.get(view.view, view.look_for)))
     part: Stack = "decoder" if "tgt" in trace.tokens else "encoder"
-    first_mask = f"{part}.{next(iter(trace.layers(part)))}.self_attn.mask"
+    first_mask = f"{part}.{next(iter(trace.layers(f'{part}.self_attn')))}.self_attn.mask"
     try:
         if view is BATCH:
             controls.draw(BATCH.draw(setting), key="masks_batch")
@@ -79,7 +79,7 @@ if trace is not None:
             with bar:
                 layer, head = pick.scope(setting, page="masks_edit", first=decoder_first(setting))
             attention, kind = setting["stack"], setting.kind
-            patterns = trace.layers(setting.part, kind)
+            patterns = trace.layers(attention)
             scope, shape = editing.Scope(attention, tuple(patterns), layer, head), shape_of(patterns)
             masks_of_layers = [trace[f"{setting.part}.{at}.{kind}.mask"].value[0] for at in patterns]
             mask = np.stack(masks_of_layers)  # (layer, query, key): differ, where some layers look through a window

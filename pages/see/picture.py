@@ -27,7 +27,7 @@ from visformer.pictures.picture import (
     head_of,
     objects,
     patch_weights,
-    reading_kind,
+    reading_stack,
     word_weights,
     writes,
     written,
@@ -165,7 +165,7 @@ def draw() -> None:
         controls.look_for(_(view.look_for), words)
         bar = st.container(horizontal=True, vertical_alignment="bottom", key="picture_options")
     code = CODE[1:] if view is VECTORS else CODE[:1]
-    formula = "heads" if view is READING and reading_kind(trace) == "self_attn" else view.view
+    formula = "heads" if view is READING and reading_stack(trace) == "decoder.self_attn" else view.view
     with maths:
         formula_box.formula(FORMULAS[formula], code=code, page="picture", **SOURCE.get(view.view, {"section": "3.2"}))
     if own:

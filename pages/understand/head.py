@@ -39,7 +39,7 @@ if trace is not None:
         view = PAGE.view(controls.view(_("View"), PAGE.titles, key="head_view"))
         bar = st.container()
     part: Stack = "encoder" if "src" in trace.tokens else "decoder"
-    needed = f"{part}.{next(iter(trace.layers(part)))}.self_attn.heads"
+    needed = f"{part}.{next(iter(trace.layers(f'{part}.self_attn')))}.self_attn.heads"
     if has_heads := trace.lacks(needed) is None:
         controls.look_for(_(view.look_for))
     else:
@@ -54,7 +54,7 @@ if trace is not None:
         left, right = st.columns([42, 58], gap="medium")
         with left:
             factor = url_widgets.draw(FACTOR, setting, "head")
-            patterns = trace.layers(setting.part, setting.kind)
+            patterns = trace.layers(setting["stack"])
             layers, (n_layers, n_heads, *_sides) = tuple(patterns), shape_of(patterns)
             editing.take_scales(stack, layers, n_heads)
             scales = editing.head_scales(stack, n_layers, n_heads)

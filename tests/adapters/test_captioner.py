@@ -35,8 +35,8 @@ def test_a_picture_is_described_and_every_tensor_recorded():
     assert trace.tokens["src"][:2] == ("r1c1", "r1c2") and trace.tokens["src"][-1] == "r8c8"
     assert trace.meta["grid"] == [8, 8] and np.array_equal(trace.image, render(SCENE))
     n, heads = len(trace.tokens["tgt"]), config.n_heads
-    assert trace.stack("decoder", "cross_attn").shape == (config.n_decoder_layers, heads, n, 64)
-    assert trace.stack("encoder").shape == (config.n_encoder_layers, heads, 64, 64)
+    assert trace.stack("decoder.cross_attn").shape == (config.n_decoder_layers, heads, n, 64)
+    assert trace.stack("encoder.self_attn").shape == (config.n_encoder_layers, heads, 64, 64)
     assert {"src.pixels", "src.embed", "src.position", "tgt.input", "logits"} < {*trace.names()}
     assert trace.params["src.w_patch"].shape == (48, config.d_model)
 

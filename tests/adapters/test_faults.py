@@ -54,7 +54,7 @@ def test_everything_before_the_fault_is_as_in_the_sound_model(sound, number, nam
 
 
 def test_without_memory_every_key_is_read_alike_whatever_the_sentence_says(sound):
-    cross = broken(1).stack("decoder", "cross_attn")
+    cross = broken(1).stack("decoder.cross_attn")
     np.testing.assert_allclose(cross, 1 / len(sound.tokens["src"]), rtol=1e-5)
     bias = broken(1).params["decoder.0.cross_attn.b_k"].value
     np.testing.assert_allclose(np.hstack(broken(1)["decoder.0.cross_attn.k"].value)[0], bias, atol=1e-6)
@@ -65,7 +65,7 @@ def test_without_memory_every_key_is_read_alike_whatever_the_sentence_says(sound
 def test_the_inverted_mask_shows_what_is_to_come_and_hides_the_rest(sound):
     mask = broken(2)["decoder.0.self_attn.mask"].value
     np.testing.assert_array_equal(mask, ~sound["decoder.0.self_attn.mask"].value)
-    pattern = broken(2).stack("decoder", "self_attn")
+    pattern = broken(2).stack("decoder.self_attn")
     assert not np.tril(pattern).any()
     np.testing.assert_allclose(pattern.sum(axis=-1)[..., :-1], 1, rtol=1e-5)
     assert not pattern[..., -1, :].any(), "the last row is left with nothing"
@@ -81,7 +81,7 @@ def test_scores_are_not_divided_by_the_root_of_d_k(stack, kind):
 
 @pytest.mark.parametrize(("stack", "kind"), KINDS)
 def test_with_softmax_over_the_wrong_axis_columns_sum_to_1(stack, kind):
-    patterns = broken(4).stack(stack, kind)
+    patterns = broken(4).stack(f"{stack}.{kind}")
     np.testing.assert_allclose(patterns.sum(axis=-2), 1, rtol=1e-5)
     assert np.abs(patterns.sum(axis=-1) - 1).max() > 0.5
     scores, mask, values = (broken(4)[f"{stack}.1.{kind}.{name}"].value for name in ("scores", "mask", "v"))
@@ -97,7 +97,7 @@ def test_without_positions_equal_words_are_equal():
         np.testing.assert_allclose(trace[f"{side}.input"].value, embedding, rtol=1e-5)
         assert np.abs(trace[f"{side}.position"].value).max() == 1, "computed, but not added"
     first, second = (i for i, token in enumerate(trace.tokens["src"]) if token == "the")
-    rows = trace.stack("encoder", "self_attn")
+    rows = trace.stack("encoder.self_attn")
     np.testing.assert_allclose(rows[:, :, first], rows[:, :, second], atol=1e-6)
     reversed_roles = SENTENCE.replace("cat", "-").replace("dog", "cat").replace("-", "dog")
     assert model_of(5).translate(SENTENCE).text == model_of(5).translate(reversed_roles).text
@@ -118,7 +118,7 @@ def test_where_a_norm_is_left_out_the_sum_goes_on_as_it_is():
 def test_without_a_causal_mask_letters_after_the_row_are_read():
     model = model_of(7)
     trace = model.trace("gkbptcwmasegkbptcwmase", record=("*.pattern", "*.mask"))
-    patterns = trace.stack("decoder", "self_attn")
+    patterns = trace.stack("decoder.self_attn")
     assert trace["decoder.0.self_attn.mask"].value.all()
     following = np.diagonal(patterns[0], offset=1, axis1=-2, axis2=-1)[:, 11:]  # of the letters that repeat
     assert following.mean(axis=-1).max() > 0.5, "a head reads the answer"

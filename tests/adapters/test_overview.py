@@ -96,7 +96,7 @@ def test_a_function_sees_its_layers_whole_or_is_refused():
     how = {"edits": lambda name, tensor: tensor * 0.5 if name == "decoder.1.self_attn.pattern" else tensor}
     whole, trace = model.trace(LONG, record="*.pattern", **how), model.trace(LONG, record="overview", **how)
     assert not any(isinstance(tensor, PatternOnDemand) for tensor in trace.tensors.values())
-    np.testing.assert_array_equal(trace.stack("decoder"), whole.stack("decoder"))
+    np.testing.assert_array_equal(trace.stack("decoder.self_attn"), whole.stack("decoder.self_attn"))
     with pytest.raises(BudgetError, match="a function that edits sees a layer whole"):
         model.trace(LONG, record="overview", max_bytes=30_000, **how)
 
@@ -104,7 +104,7 @@ def test_a_function_sees_its_layers_whole_or_is_refused():
 def test_a_content_dependent_bias_is_computed_whole():
     model = tiny_model("deberta-v2")
     whole, trace = model.trace(LONG), model.trace(LONG, record="overview")
-    np.testing.assert_array_equal(trace.stack("encoder"), whole.stack("encoder"))
+    np.testing.assert_array_equal(trace.stack("encoder.self_attn"), whole.stack("encoder.self_attn"))
 
 
 def test_size_decides_what_is_recorded_and_the_trace_says_which():

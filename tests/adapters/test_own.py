@@ -246,7 +246,10 @@ def test_a_translator_tells_its_architecture(norm, final_norm, position):
     assert told.encoder.sublayers == ("self_attn", "ffn")
     assert told.decoder.sublayers == ("self_attn", "cross_attn", "ffn")
     for part, blocks in (("encoder", told.encoder), ("decoder", told.decoder)):
-        assert (blocks.n_layers, blocks.n_heads) == (len(trace.layers(part)), len(trace[f"{part}.0.self_attn.pattern"]))
+        assert (blocks.n_layers, blocks.n_heads) == (
+            len(trace.layers(f"{part}.self_attn")),
+            len(trace[f"{part}.0.self_attn.pattern"]),
+        )
         assert (blocks.n_kv_heads, blocks.attention_layers, blocks.parallel) == (blocks.n_heads, None, False)
         assert (blocks.norm, blocks.final_norm) == (norm, f"{part}.norm.gamma" in trace.params)
 
@@ -256,6 +259,6 @@ def test_a_decoder_only_model_tells_its_architecture():
     told, trace = model.info.blocks, model.trace(SENTENCE, record=("*",))
     assert told.encoder is None
     assert (told.decoder.sublayers, told.decoder.norm, told.decoder.final_norm) == (("self_attn", "ffn"), "pre", True)
-    assert told.decoder.n_layers == len(trace.layers("decoder"))
+    assert told.decoder.n_layers == len(trace.layers("decoder.self_attn"))
     assert told.decoder.n_heads == len(trace["decoder.0.self_attn.pattern"])
     assert (told.position, told.logits) == ("learned", "logits" in trace)

@@ -17,11 +17,14 @@ from tests.support import tiny_gpt
 from visformer.analysis import (
     attention_gradient,
     attribution,
+    direct_attribution,
     gradient_x_input,
     head_effects,
+    logit_lens,
     masking,
     patching,
     patching_pair,
+    pruning,
     shuffle_effect,
     weight_effects,
 )
@@ -101,6 +104,28 @@ def test_the_heads_of_a_classifier_are_ranked_by_what_its_label_loses(name):
         for _, layer, head, effect in table[["stack", "layer", "head", "effect"]].itertuples(index=False):
             assert effect == pytest.approx(wanted(layer, head), abs=1e-4)
         assert table["effect"].max() > 0.05
+
+
+def test_pruning_ends_with_what_is_left_of_a_label_without_any_head():
+    """The other half of the texts ranks the heads, which makes no difference once all are gone."""
+    module, texts = classifier("sequence"), [TEXT, OTHER]
+    with torch.no_grad():
+        clean = {text: number("sequence", module(ids_of(text))).item() for text in texts}
+        hooks = [
+            layer.attention.output.dense.register_forward_pre_hook(lambda _, args: (0 * args[0],))
+            for layer in module.bert.encoder.layer
+        ]
+        bare = {text: number("sequence", module(ids_of(text))).item() for text in texts}
+    for hook in hooks:
+        hook.remove()
+    n_heads = module.config.num_attention_heads * module.config.num_hidden_layers
+    model = vf.wrap(module, tokenizer())
+    table = pruning(model, texts, answer=("good", "bad"), counts=[0, n_heads], draws=1, seed=1)
+    assert table.attrs["answer"] == ("good", "bad")
+    held_out = texts[np.random.default_rng(1).permutation(2)[1]]
+    lost = clean[held_out] - bare[held_out]
+    assert abs(lost) > 0.05
+    np.testing.assert_allclose(table["rise"], [0, lost] * 2, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -195,7 +220,9 @@ def test_an_answer_is_an_id_a_token_as_displayed_or_its_text():
     for given, row, message in (
         ("are", 9, r"row=9 is not in 0 to 1"),
         (10**6, -1, r"answer=1000000 is not in 0 to \d+"),
-        (("is", "is"), -1, "twice the same"),
+        (("is", "is"), -1, "a pair of two that differ"),
+        (("is", "are", "was"), -1, "a pair of two that differ"),
+        (3.5, -1, r"answer=3.5 is not in 0 to \d+"),
     ):
         with pytest.raises(VisformerError, match=message):
             asked(trace, given, row, model=model)
@@ -211,6 +238,9 @@ def test_a_label_that_is_none_is_told_with_those_there_are():
     model = vf.wrap(classifier("sequence"), tokenizer())
     with pytest.raises(VisformerError, match="answer='superb' is none of the labels bad, so-so, good"):
         masking(model, TEXT, answer="superb")
+    for read in (logit_lens, lambda trace: direct_attribution(trace, 0, answer="good")):
+        with pytest.raises(VisformerError, match="this one predicts labels"):
+            read(model.trace(TEXT, record="logits"))
     with pytest.raises(VisformerError, match="say which label with answer="):
         head_effects(model, [TEXT])
     with pytest.raises(VisformerError, match="Text 1, counted from 0, has no row 6: it has 3"):
@@ -218,7 +248,8 @@ def test_a_label_that_is_none_is_told_with_those_there_are():
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"), [("is", "is"), (" is − are ", ("is", "are")), ("a - b", ("a", "b")), ("B-PER", "B-PER")]
+    ("text", "answer"),
+    [("is", "is"), (" ", None), (" is − are ", ("is", "are")), ("a - b", ("a", "b")), ("B-PER", "B-PER")],
 )
 def test_what_a_person_writes(text, answer):
     assert spoken(text) == answer

@@ -65,8 +65,8 @@ def test_a_head_is_as_far_as_its_aligned_rows_on_average():
     even, first = [[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]
     one = encoded(["a", "b"], [[even, first]])
     other = encoded(["a", "b"], [[even, even]])
-    assert head_differences(one, other, "encoder") == pytest.approx(np.array([[0.0, 0.5]]))
-    similarity = head_similarity(one, other, "encoder")
+    assert head_differences(one, other, "encoder.self_attn") == pytest.approx(np.array([[0.0, 0.5]]))
+    similarity = head_similarity(one, other, "encoder.self_attn")
     assert similarity[0, :, 0, :] == pytest.approx(np.array([[1.0, 1.0], [0.5, 0.5]]))
 
 
@@ -75,7 +75,7 @@ def test_heads_are_matched_by_patterns_whatever_their_numbers():
     patterns = rng.dirichlet(np.ones(5), size=(2, 3, 5))  # (layer, head, query, key)
     shuffled = patterns.reshape(6, 5, 5)[[4, 0, 5, 1, 3, 2]].reshape(2, 3, 5, 5)
     tokens = list("abcde")
-    table = match_heads(encoded(tokens, patterns), encoded(tokens, shuffled), "encoder")
+    table = match_heads(encoded(tokens, patterns), encoded(tokens, shuffled), "encoder.self_attn")
     found = table["other_layer"] * 3 + table["other_head"]
     assert found.tolist() == [1, 3, 5, 4, 0, 2]
     assert table["similarity"].tolist() == pytest.approx([1.0] * 6)
@@ -87,19 +87,19 @@ def test_several_texts_count_by_their_rows():
     model = model_of("mini-gpt")
     one, other = (model.trace(text) for text in ("I went to school.", "She likes the river and the lake."))
     third, fourth = (vf.load("mini-gpt-2").trace(trace.meta["source"]) for trace in (one, other))
-    single = [head_similarity(*pair, "decoder") for pair in ((one, third), (other, fourth))]
+    single = [head_similarity(*pair, "decoder.self_attn") for pair in ((one, third), (other, fourth))]
     n_rows = [len(trace.tokens["tgt"]) for trace in (one, other)]
-    together = head_similarity([one, other], [third, fourth], "decoder")
+    together = head_similarity([one, other], [third, fourth], "decoder.self_attn")
     assert together == pytest.approx(np.average(single, axis=0, weights=n_rows))
 
 
 def test_two_seeds_have_heads_that_match_by_patterns_better_than_by_number():
     texts = ["She gave her brother the book that he wanted.", "I went to school with my friend."]
     one, other = (list(vf.load(name).trace_many(texts)) for name in ("mini-gpt", "mini-gpt-2"))
-    similarity = head_similarity(one, other, "decoder")
+    similarity = head_similarity(one, other, "decoder.self_attn")
     layers, heads = similarity.shape[:2]
     by_number = similarity.reshape(layers * heads, -1).diagonal().mean()
-    matched = match_heads(one, other, "decoder")["similarity"].mean()
+    matched = match_heads(one, other, "decoder.self_attn")["similarity"].mean()
     assert matched > by_number + 0.1
 
 
@@ -118,10 +118,10 @@ def test_words_of_two_targets_are_partners_through_the_source():
 def test_what_cannot_be_compared_is_refused():
     one = encoded(["a", "b"])
     with pytest.raises(TraceError, match="no token in common"):
-        head_differences(one, encoded(["c", "d", "e"]), "encoder")
+        head_differences(one, encoded(["c", "d", "e"]), "encoder.self_attn")
     with pytest.raises(TraceError, match="match heads by their patterns"):
-        head_differences(one, encoded(["a", "b"], np.full((1, 2, 2, 2), 0.5)), "encoder")
+        head_differences(one, encoded(["a", "b"], np.full((1, 2, 2, 2), 0.5)), "encoder.self_attn")
     with pytest.raises(MissingTensor):
-        head_differences(model_of("mini-gpt").trace("a"), one, "decoder")
+        head_differences(model_of("mini-gpt").trace("a"), one, "decoder.self_attn")
     with pytest.raises(TraceError, match="there are 1 and 2 traces"):
-        match_heads(one, [one, one], "encoder")
+        match_heads(one, [one, one], "encoder.self_attn")

@@ -14,9 +14,7 @@ import visformer as vf
 from visformer.analysis import guesses
 from visformer.analysis.intervals import wilson
 from visformer.errors import ShapeError
-from visformer.trace.stacks import STACKS
 
-ENCODER, DECODER, CROSS = STACKS
 PIECES = {"tokens": ["I", "North", "east", "</s>"], "words": {"src": [0, 1, 1, 2]}}
 
 
@@ -87,12 +85,12 @@ def test_the_tokens_of_a_word_are_one_word_as_keys_and_as_queries():
     weights = drawn(2, 3, 4, 4)
     trace = encoder(weights)
     assert [word.text for word in guesses.words_of(trace, "src")] == ["I", "Northeast", "</s>"]
-    row = guesses.word_row(trace, ENCODER, 1, layer=1, head=2)
+    row = guesses.word_row(trace, "encoder.self_attn", 1, layer=1, head=2)
     both = weights[1, 2, 1:3].mean(axis=0)
     np.testing.assert_allclose(row.weights, [both[0], both[1] + both[2], both[3]], rtol=1e-6)
     mean = weights[:, :, 0].mean(axis=(0, 1))
     np.testing.assert_allclose(
-        guesses.word_row(trace, ENCODER, 0).weights, [mean[0], mean[1] + mean[2], mean[3]], rtol=1e-6
+        guesses.word_row(trace, "encoder.self_attn", 0).weights, [mean[0], mean[1] + mean[2], mean[3]], rtol=1e-6
     )
 
 
@@ -101,10 +99,10 @@ def test_a_decoder_chooses_among_the_words_that_it_may_read_and_a_cross_attentio
     trace = vf.Trace.from_attention(
         ["a", "b"], drawn(1, 2, 2, 2), target=["x", "y", "z"], decoder=drawn(1, 2, 3, 3, causal=True), cross=cross,
     )  # fmt: skip
-    row = guesses.word_row(trace, DECODER, 1)
+    row = guesses.word_row(trace, "decoder.self_attn", 1)
     assert [word.text for word in row.words] == ["x", "y"]
     assert row.weights.sum() == pytest.approx(1)
-    row = guesses.word_row(trace, CROSS, 2, layer=0, head=1)
+    row = guesses.word_row(trace, "decoder.cross_attn", 2, layer=0, head=1)
     assert [word.text for word in row.words] == ["a", "b"]
     np.testing.assert_allclose(row.weights, cross[0, 1, 2], rtol=1e-6)
 
@@ -129,3 +127,10 @@ def test_choices_of_the_next_token_have_the_models_probabilities_in_an_order_tha
         places.add(int(np.argmax(shares)))
         assert guesses.next_choices(trace, 0)[0] == texts, "the same on every phone"
     assert places == {0, 1, 2, 3, 4}
+
+
+def test_of_a_pair_the_choices_have_the_logistic_function_of_the_difference_of_their_logits():
+    trace = Logits(0)
+    a, b = trace.logits[0, [7, 9]].astype(float)
+    found = dict(zip(*guesses.next_choices(trace, 0, between=(7, 9)), strict=True))
+    assert found == pytest.approx({"#7": 1 / (1 + np.exp(b - a)), "#9": 1 / (1 + np.exp(a - b))})

@@ -95,40 +95,40 @@ def test_names_and_labels_of_scores_are_unique():
     assert len({score.name for score in SCORES}) == len(SCORES) == len({score.label for score in SCORES})
 
 
-@pytest.mark.parametrize(("stack", "attention"), [("encoder", "self_attn"), ("decoder", "cross_attn")])
-def test_scores_over_many_traces_are_means_over_all_of_their_rows(stack, attention):
+@pytest.mark.parametrize("stack", ["encoder.self_attn", "decoder.cross_attn"])
+def test_scores_over_many_traces_are_means_over_all_of_their_rows(stack):
     model, texts = tiny_translator(), ["I went to school", "a", "She likes the school"]
     rows = {}
     for text in texts:
         trace = model.trace(text, "我去学校。")
-        layers, (_, query, key) = trace.layers(stack, attention), trace.layers(stack, attention)[0].axes
+        layers, (_, query, key) = trace.layers(stack), trace.layers(stack)[0].axes
         for layer, head in np.ndindex(len(layers), 2):
             for q, row in enumerate(layers[layer][head]):  # each row alone: the other rows are masked
                 alone = np.zeros_like(layers[layer][head])
                 alone[q] = row
                 tokens = (trace.tokens[query.side], trace.tokens[key.side], trace.special[key.side])
-                rows.setdefault((layer, head), []).append(cell_by_cell(alone, *tokens, attention == "cross_attn"))
-    scores = mean_head_scores(model.trace_many(texts, ["我去学校。"] * 3), stack, attention)
+                rows.setdefault((layer, head), []).append(cell_by_cell(alone, *tokens, query.side != key.side))
+    scores = mean_head_scores(model.trace_many(texts, ["我去学校。"] * 3), stack)
     for (layer, head), values in rows.items():
         for name in scores:
             told = [value[name] for value in values if not math.isnan(value[name])]  # the first has none before it
             mean = sum(told) / len(told)
             assert scores[name][layer, head] == pytest.approx(mean, rel=1e-4, abs=1e-5), name
     one = model.trace(texts[0], "我去学校。")
-    alone = mean_head_scores(one, stack, attention)
-    assert alone.keys() == mean_head_scores(iter([one]), stack, attention).keys() == scores.keys()
+    alone = mean_head_scores(one, stack)
+    assert alone.keys() == mean_head_scores(iter([one]), stack).keys() == scores.keys()
 
 
 def test_scores_need_traces_and_those_of_one_model():
     with pytest.raises(TraceError, match="no traces to score"):
-        mean_head_scores([], "encoder")
+        mean_head_scores([], "encoder.self_attn")
     traces = [tiny_translator(n_encoder_layers=n).trace("a", "a") for n in (1, 2)]
     with pytest.raises(TraceError, match=r"one has layers \(from 0\) × heads 0–1 × 2, others 0 × 2"):
-        mean_head_scores(traces, "encoder")
+        mean_head_scores(traces, "encoder.self_attn")
     other_layers = [tiny_translator().trace("a", "a", record=f"encoder.{n}.*.pattern") for n in (0, 1)]
     with pytest.raises(TraceError, match=r"heads 1 × 2, others 0 × 2"):
-        mean_head_scores(other_layers, "encoder")
+        mean_head_scores(other_layers, "encoder.self_attn")
     with pytest.raises(MissingTensor):
-        mean_head_scores(traces[0], "encoder", "cross_attn")
+        mean_head_scores(other_layers[0], "decoder.cross_attn")
     with pytest.raises(TraceError, match="only attention weights have scores"):
-        mean_head_scores(Trace.from_maps(["a", "b"], -np.ones((1, 1, 2, 2))), "encoder")
+        mean_head_scores(Trace.from_maps(["a", "b"], -np.ones((1, 1, 2, 2))), "encoder.self_attn")

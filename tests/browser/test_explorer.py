@@ -549,7 +549,7 @@ def scores_of(trace, stack):
     """Compute the scores of a stack's heads in Python."""
     rows, columns = SIDES[stack]
     labels = {"queries": trace.tokens[rows], "keys": trace.tokens[columns], "special": trace.special[columns]}
-    return head_scores(trace.stack(*stack.split(".")), **labels, cross=stack == CROSS)
+    return head_scores(trace.stack(stack), **labels, cross=stack == CROSS)
 
 
 def test_overview_and_arrow_keys_follow_the_order_of_heads(page, trace):

@@ -11,7 +11,9 @@ from playwright.sync_api import expect
 import visformer as vf
 from benchmarks.messages import decode
 from tests.browser.bare import PARTS, BarePage
-from tests.browser.support import address_of, click_head, state_of, wait_until_done
+from tests.browser.support import address_of, click_head, colours_at, state_of, wait_until_done
+from visformer.pictures.style import CURVES
+from visformer.trace.tokens import sentences_of
 from visformer.web.codes import encode
 from visformer.web.page import page as saved_page
 
@@ -188,6 +190,66 @@ def test_text_and_arcs_show_sentences_then_the_words_of_two(bare, trace, view):
     expect(page.locator(".vf-scope-said")).to_contain_text("by sentence")
 
 
+ROLES = ("system", "user", "assistant")
+
+
+def chat_of(trace):
+    """The same text as a chat: messages of some hundred tokens, with a template before each."""
+    n = len(trace.tokens["src"])
+    return replace(trace, roles={"src": tuple(None if i % 120 < 4 else ROLES[i // 120 % 3] for i in range(n))})
+
+
+def test_a_role_that_is_switched_off_leaves_the_map_and_what_is_left_is_exact_at_every_zoom(bare, trace):
+    bare.trace = chat = chat_of(trace)
+    page = mount(bare, chat)
+    roles = np.array(chat.roles["src"])
+    place = {name: float(page.locator(MAP).get_attribute(f"data-{name}")) for name in ("left", "top")}
+    height = float(page.locator(MAP).get_attribute("data-cell-height"))
+    beside = [{"x": place["left"] - 7.5, "y": place["top"] + row * height} for row in (60, 180, 300)]
+    expected = [[int(CURVES["light"][i][at : at + 2], 16) for at in (1, 3, 5)] for i in range(3)]
+    assert np.abs(np.array(colours_at(page, MAP, beside)) - expected).max() <= 2
+    page.get_by_role("button", name="user").click()
+    page.get_by_role("button", name="template").click()
+    settle(page)
+    kept = np.flatnonzero((roles != "user") & (roles != None))  # noqa: E711
+    weights = chat["encoder.1.self_attn.pattern"].value[2][kept]
+    left = weights[:, kept]
+    assert bare.selection()["without"] == "user.template"
+    mass = 1 - left.sum(axis=1).mean()
+    expect(page.locator(".vf-hidden-mass")).to_have_text(f"weight hidden, mean over rows: {mass:.2f}")
+    expect(page.locator(".vf-tiled-said")).to_contain_text("What is left out has no rows and columns here")
+    zoom_at(page, 130, 40, 8)
+    page.locator(MAP).hover(position=place_of(page, 130, 40))
+    state = state_of(page)
+    assert (state["query"], state["key"]) == (str(kept[130]), str(kept[40])), "tokens keep their numbers"
+    assert float(state["weight"]) == decode(encode(left[130, 40]))
+    expect(page.locator(".vf-sentence")).to_contain_text(f"in this row: {1 - left[130].sum():.2f}")
+    expect(page.locator(".vf-found .vf-name")).to_have_text("Strongest links in sight")
+    named = re.findall(r"\((\d+)\)", "".join(page.locator(".vf-linked").all_text_contents()))
+    assert {int(number) - 1 for number in named} <= {*kept[100:160].tolist(), *kept[10:70].tolist()}
+    page.locator("input.vf-renormalising").check()
+    page.wait_for_timeout(150)
+    settle(page)
+    page.locator(MAP).hover(position=place_of(page, 130, 40))
+    assert float(state_of(page)["weight"]) == pytest.approx(left[130, 40] / left[130].sum(), rel=2e-3)
+
+
+def test_a_sentence_that_is_switched_off_is_not_listed_and_the_others_keep_their_numbers(bare, trace):
+    bare.trace = chat = chat_of(trace)
+    page = mount(bare, chat, "tokens", without="system")
+    page.locator(".vf-root[data-exact=true]").wait_for()
+    numbers = np.array(sentences_of(chat.tokens["src"], chat.special["src"]))
+    left = np.unique(numbers[np.array(chat.roles["src"]) != "system"])
+    chips = page.locator(".vf-chip[data-side=row]")
+    assert [int(text.split()[0]) for text in chips.all_text_contents()] == (left + 1).tolist()
+    chips.nth(-2).click()
+    page.locator(".vf-scope-open").click()
+    expect(page.locator(".vf-scope-said")).to_contain_text(f"The words of sentence {left[-2] + 1}")
+    role = chat.roles["src"][int(np.flatnonzero(numbers == left[-2])[0])]
+    page.get_by_role("button", name=role).click()
+    expect(page.locator(".vf-scope-said")).to_have_text("Shown by sentence.")
+
+
 def test_where_requests_fail_the_host_is_asked_once(bare, trace):
     bare.status = 404
     page = bare.mount(
@@ -212,9 +274,9 @@ def test_where_requests_fail_the_host_is_asked_once(bare, trace):
 def test_controls_that_take_all_weights_are_absent_with_a_reason(bare, trace):
     page = mount(bare, trace)
     expect(page.locator(".vf-is-long")).to_contain_text("This text is long")
-    for name in (".vf-combine", ".vf-limit", ".vf-merging", ".vf-hiding", ".vf-renormalising", ".vf-named"):
+    for name in (".vf-combine", ".vf-limit", ".vf-merging", ".vf-named"):
         expect(page.locator(name)).to_be_hidden()
-    for key in "mwx":
+    for key in "mw":
         page.locator(MAP).press(key)
     assert state_of(page)["combine"] == "one"
 
@@ -237,11 +299,13 @@ def test_a_thousand_heads_fit_and_are_ordered_and_chosen_at_once(chromium):
 
 def test_a_saved_page_has_no_server_and_says_so(visit, trace, tmp_path):
     file = tmp_path / "page.html"
-    start = {"stack": ENCODER, "layer": 1, "head": 2, "view": "heatmap"}
-    file.write_text(saved_page(trace, start=start), encoding="utf-8")
+    start = {"stack": ENCODER, "layer": 1, "head": 2, "view": "heatmap", "hiding": True, "without": "system"}
+    file.write_text(saved_page(chat_of(trace), start=start), encoding="utf-8")
     page = visit(file.as_uri(), own="file:")
     page.locator(".vf-root[data-painted]").wait_for()
     expect(page.locator(".vf-tiled-said")).to_contain_text("Bars: at the right")
+    for name in (".vf-hiding", ".vf-roles"):
+        expect(page.locator(name)).to_be_hidden()  # nobody is there to compute what would be left
     page.locator(MAP).click(position={"x": 300, "y": 200})
     page.keyboard.press("+")
     for name in ("Shaded text", "Arcs", "One layer", "Heatmap"):

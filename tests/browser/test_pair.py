@@ -51,7 +51,7 @@ def test_a_saved_pair_of_two_models_links_matched_heads_and_their_map(visit, tmp
     (tmp_path / "pair.html").write_text(vf.export.pair_page(sides), encoding="utf-8")
     page = visit((tmp_path / "pair.html").as_uri())
     page.locator(".vf-pair[data-painted]").wait_for()
-    table = match_heads(sides.first, sides.second, "decoder")
+    table = match_heads(sides.first, sides.second, "decoder.self_attn")
     point_at(page, ".vf-map-of-heads", 2, 3, click=True)
     match = table.iloc[2 * 6 + 3]
     for part, layer, head in ((A, 2, 3), (B, match["other_layer"], match["other_head"])):

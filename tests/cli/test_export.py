@@ -302,7 +302,7 @@ def test_pictures_of_a_model_from_transformers_default_to_a_stack_that_it_has(tm
     assert set(Trace.load(saved).tokens) == ({"src"} if family == "bert" else {"tgt", "next"})
     assert run("export", "--trace", saved, "-o", out, "--stack", has, "--layer", 1, "--head", 1).exit_code == 0
     wrong = run("export", "--trace", saved, "-o", out, "--stack", "decoder.cross_attn")
-    assert_error(wrong, 1, f"no attention named decoder.cross_attn; there is {has}")
+    assert_error(wrong, 1, f"stack='decoder.cross_attn' is unknown: choose one of {has}")
 
 
 @pytest.mark.parametrize(

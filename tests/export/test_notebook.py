@@ -69,7 +69,7 @@ def test_what_does_not_exist_is_refused_with_what_there_is():
         ({"stack": "decoder.cross_attn", "key": 5}, "decoder.cross_attn has no key 5: there are 0–4"),
         ({"heads": [(0, 4)]}, "has no head 4"),
         ({"heads": [(0, 1)] * 12}, "heads has 12 heads; up to 11 can be shown"),
-        ({"stack": "cross"}, "no attention named cross; there is encoder.self_attn"),
+        ({"stack": "cross"}, "stack='cross' is unknown: choose one of encoder.self_attn"),
         ({"view": "lines"}, "view is 'lines': .*heatmap"),
         ({"combine": "sum"}, "combine is 'sum': .*mean"),
         ({"order": "beauty"}, "order is 'beauty': .*entropy"),

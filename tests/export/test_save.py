@@ -33,7 +33,7 @@ def test_the_ending_selects_the_format(tmp_path):
     assert files[".json"] == vf.export.to_json(trace).encode()
     assert Image.open(io.BytesIO(files[".png"])).format == "PNG"
     loaded = vf.Trace.load(tmp_path / "x.safetensors")
-    np.testing.assert_array_equal(loaded.stack("encoder"), trace.stack("encoder"))
+    np.testing.assert_array_equal(loaded.stack("encoder.self_attn"), trace.stack("encoder.self_attn"))
 
 
 def test_panels_are_saved_as_pictures_and_as_numbers(tmp_path):

@@ -155,7 +155,7 @@ def test_files_and_figures_have_the_numbers_of_a_hybrid_model_s_layers():
     trace = with_gaps(made_up_trace(n_layers=3, n_heads=2))  # the layers 1, 3 and 5
     svg = attention_svg(trace, stack="encoder.self_attn")
     assert re.findall(r">(\d+)</text>", svg)[:5] == ["1", "2", "2", "4", "6"], "heads, then layers"
-    figure = attention_heads(trace, "encoder")
+    figure = attention_heads(trace, "encoder.self_attn")
     assert figure.layout.yaxis.ticktext == ("Layer 2", "Layer 4", "Layer 6")
     one = attention_svg(trace, stack="encoder.self_attn", layer=5, head=1)
     assert "Layer 6 · Head 2" in one
@@ -169,7 +169,7 @@ def test_heads_stacks_and_scales_that_do_not_exist_are_refused():
     trace = made_up_trace()
     with pytest.raises(TraceError, match=r"encoder.self_attn has no head 7: there are 0–2, counted from 0"):
         attention_svg(trace, layer=0, head=7)
-    with pytest.raises(TraceError, match="no attention named nonsense; there is encoder"):
+    with pytest.raises(TraceError, match="stack='nonsense' is unknown: choose one of encoder"):
         attention_svg(trace, stack="nonsense")
     svg = panels_svg(traced(trace, "encoder.0.self_attn.pattern", 0, title="x", scale="weight"))
     for scale in (0, -1, 1000, float("nan")):

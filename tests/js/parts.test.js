@@ -6,7 +6,7 @@ import { afterEach, beforeEach, mock, test } from "node:test"
 import { Parts } from "../../visformer/web/static/explorer/parts.js"
 
 const HEAD = "encoder.self_attn/0/0"
-const STACK = { name: "encoder.self_attn", shape: [1, 1, 600, 600], tiles: { side: 256, levels: 3 } }
+const STACK = { name: "encoder.self_attn", tiles: { side: 256 } }
 const ROWS = Array.from({ length: 9 }, (_, i) => `${HEAD}/rows/${i}/${i + 1}`)
 const BYTES = new Float32Array(600).buffer
 
@@ -34,7 +34,7 @@ const paths = () => sent.map(({ path }) => path)
 function opened(host = {}) {
   const [asked, arrived] = [[], []]
   const parts = new Parts({
-    ...{ address: "parts/key", stacks: [STACK], ask: (names) => asked.push(names), arrived: (path) => arrived.push(path) },
+    ...{ address: "parts/key", stacks: [STACK], shapeOf: () => [600, 600], ask: (names) => asked.push(names), arrived: (path) => arrived.push(path) },
     ...host,
   })
   return { parts, asked, arrived }

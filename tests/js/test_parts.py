@@ -7,6 +7,7 @@ import pytest
 
 import visformer as vf
 from benchmarks.messages import decode
+from visformer.trace.tokens import sentences_of
 from visformer.web import tiles
 from visformer.web.codes import encode
 
@@ -22,7 +23,8 @@ def trace():
 
 READ = """
   const bytes = Uint8Array.from(atob(args.bytes), (c) => c.charCodeAt(0)).buffer
-  const part = m.readPart(args.path, bytes, args.stack)
+  const { shape, tiles: { side } } = args.stack
+  const part = m.readPart(args.path, bytes, { shape, side })
   const listed = ([name, value]) => [name, value?.length === undefined ? value : [...value]]
   return part.length === undefined ? Object.fromEntries(Object.entries(part).map(listed)) : [...part]
 """
@@ -31,7 +33,7 @@ READ = """
 def stack_of(trace, name):
     part, kind = name.split(".")
     shape = trace[f"{part}.0.{kind}.pattern"].shape
-    return {"name": name, "shape": [1, *shape], "tiles": tiles.describe((1, *shape))}
+    return {"name": name, "shape": shape[1:], "tiles": tiles.describe()}
 
 
 def read(node, trace, path):
@@ -44,10 +46,14 @@ def read(node, trace, path):
 @pytest.mark.parametrize("name", ["encoder.self_attn", "decoder.cross_attn"])
 def test_tiles_hold_the_largest_and_the_mean_of_their_cells(node, trace, name):
     stack = stack_of(trace, name)
-    *_, n_queries, n_keys = stack["shape"]
+    n_queries, n_keys = stack["shape"]
     part, kind = name.split(".")
     weights = trace[f"{part}.0.{kind}.pattern"].value[2]
-    for level in range(stack["tiles"]["levels"]):
+    levels = node.run(
+        "explorer/parts.js", "return m.levelsOf(args.shape, args.side)", {"shape": stack["shape"], **stack["tiles"]}
+    )
+    assert levels == tiles.levels_of(n_queries, n_keys)
+    for level in range(levels):
         step, side = 1 << level, tiles.SIDE << level
         for row, column in np.ndindex(-(-n_queries // side), -(-n_keys // side)):
             tile = read(node, trace, f"{name}/0/2/tile/{level}/{row}/{column}")
@@ -70,12 +76,13 @@ def test_edges_sentences_and_sums_of_rows(node, trace):
     np.testing.assert_allclose(edges["gets"], weights.sum(0) - own, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(read(node, trace, f"{HEAD}/rows/3/290"), weights[3:290].sum(0), rtol=1e-4)
     assert sum(read(node, trace, f"{HEAD}/sentences")) == pytest.approx(
-        len(set(map(int, tiles._starts(trace, "src")))), rel=1e-4
+        len(set(sentences_of(trace.tokens["src"], trace.special["src"]))), rel=1e-4
     )
 
 
 BLOCK = """
-  const parts = new m.Parts({ address: "", stacks: [args.stack], ask: null, arrived() {} })
+  const { stack } = args
+  const parts = new m.Parts({ address: "", stacks: [stack], shapeOf: () => stack.shape, ask: null, arrived() {} })
   for (const [path, bytes] of Object.entries(args.parts)) {
     parts.keep(path, Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)).buffer)
   }

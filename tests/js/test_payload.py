@@ -50,7 +50,7 @@ def test_javascript_reads_what_python_packs(node, shape, shift):
     assert (rest is not None) == (shape == IN_TWO_MESSAGES)
     args = {"first": text_of(first), "rest": rest and text_of(rest), "shift": shift}
     stacks = node.run("explorer/picture.js", READ, args)
-    patterns = {name: trace.stack(*name.split(".")) for name, _ in stacks}
+    patterns = {name: trace.stack(name) for name, _ in stacks}
     assert len(patterns) == 3
     side = thumbnail_side([pattern.shape for pattern in patterns.values()])
     for name, heads in stacks:

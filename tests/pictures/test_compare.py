@@ -41,7 +41,7 @@ def test_the_difference_has_every_token_of_both_and_is_empty_where_one_is_missin
 def test_the_overview_has_the_distance_of_each_head_and_outlines_the_one_in_focus():
     overview, *_both = drawn("compare", "en-zh", other_text=OTHER, **CROSS)
     first, second = (model_of("en-zh").trace(text) for text in (ONE, OTHER))
-    assert overview.values == pytest.approx(analysis.head_differences(first, second, "decoder", "cross_attn"))
+    assert overview.values == pytest.approx(analysis.head_differences(first, second, "decoder.cross_attn"))
     assert np.argwhere(overview.outlined).tolist() == [[1, 2]]
 
 
@@ -66,7 +66,7 @@ def test_an_example_of_an_edit_silences_the_first_attention_which_changes_all_cr
     model, plain = model_of("en-zh"), model_of("en-zh").trace(ONE)
     silence = vf.edits.Silence("decoder.0.self_attn", head=tuple(range(8)))
     edited = model.trace(ONE, plain.meta["target"], edits=[silence])
-    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder", "cross_attn"))
+    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder.cross_attn"))
     assert overview.values.min() > 1e-4
 
 
@@ -84,7 +84,7 @@ def test_the_last_moment_is_the_model_and_an_earlier_one_is_not():
 def test_heads_of_two_trainings_are_shown_beside_their_match_and_the_null_is_told():
     overview, a, b, _difference = drawn("compare-models", "mini-gpt", layer=0, head=2)
     first, second = (vf.load(name).trace(ONE) for name in ("mini-gpt", "mini-gpt-2"))
-    table = analysis.match_heads(first, second, "decoder")
+    table = analysis.match_heads(first, second, "decoder.self_attn")
     assert overview.values.ravel() == pytest.approx(table["similarity"])
     match = table.iloc[2]
     assert np.array_equal(a.values, first["decoder.0.self_attn.pattern"].value[2])
@@ -137,7 +137,7 @@ def test_a_value_of_another_sentence_is_carried_over_as_a_patch_of_its_trace_is(
     other = model.trace("I saw a car.", target, record=[full])
     edit = vf.edits.Patch.of(other, full, **{"head" if patch.endswith("head") else "token": at})
     edited = model.trace("I saw a cat.", target, edits=[edit])
-    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder", "cross_attn"))
+    assert overview.values == pytest.approx(analysis.head_differences(plain, edited, "decoder.cross_attn"))
     assert overview.values.any()
     assert "“I saw a car.”" in overview.note
 

@@ -1,5 +1,7 @@
 """The pictures of effects: the numbers of the public functions, and the sentences about them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ from tests.support import tiny_translator
 from visformer import analysis
 from visformer.errors import VisformerError
 from visformer.export.curves import figure_svg, numbers_of
+from visformer.panel import Speaker
 from visformer.pictures import effects
 from visformer.pictures.registry.picture import picture
+from visformer.pictures.style import CURVES
 
 TEXT, TARGET, PATH = "I bought a book.", "我买了一本书。", "decoder.2.cross_attn"
 CROSS = {"stack": "decoder.cross_attn", "layer": 2, "head": 3}
@@ -148,6 +152,21 @@ def test_many_layers_are_thinned_out_to_twelve():
     assert len(numbers_of(figure)[1]["layer"]) == 40
 
 
+def test_the_rows_of_a_chat_have_the_colours_of_their_roles_also_in_a_file():
+    from visformer.pictures.charts.effects import moved_rows
+
+    said = [Speaker("user", "<you>", 1), None, Speaker("template", "template", 7)]
+    drawn = moved_rows(["a", "<b>", "c"], [0.1] * 3, [0.0] * 3, [0.2] * 3, title="", axis="", down="", speakers=said)
+    user, template = (CURVES["light"][at] for at in (1, 7))
+    assert drawn.layout.yaxis.ticktext[1:] == (
+        f'a <span style="color:{user}">■</span>',
+        "&lt;b&gt;",
+        f'c <span style="color:{template}">■</span>',
+    )
+    marks = re.findall(r'<tspan fill="(#\w+)">■|fill="(#\w+)"/><text[^>]*>([^<]*)<', figure_svg(drawn))
+    assert marks == [("", user, "&lt;you&gt;"), ("", template, "template"), (user, "", ""), (template, "", "")]
+
+
 def test_parts_sum_to_the_logit_and_a_post_norm_model_has_none(translator):
     model = vf.load("mini-gpt")
     source = vf.figures.source_of(model, "She is a teacher.")
@@ -159,3 +178,13 @@ def test_parts_sum_to_the_logit_and_a_post_norm_model_has_none(translator):
     assert main.values.shape == (4, 6 + 2), "heads, feed-forward, bias"
     with pytest.raises(VisformerError, match="no path adds linearly"):
         picture("parts").make(vf.figures.source_of(translator, TEXT))
+
+
+def test_a_pair_is_a_text_ids_or_names_and_the_last_column_of_its_lens_is_the_models_difference():
+    model = vf.load("mini-gpt")
+    ids = model.token_id("is"), model.token_id("are")
+    logits = model.trace("Tom", record="logits")["logits"].value
+    for answer in ("is - are", ("is", "are"), ids):
+        (panel,) = picture("lens").make(vf.figures.source_of(model, "Tom"), {"answer": answer, "row": 1})
+        np.testing.assert_allclose(panel.values[:, -1], logits[:, ids[0]] - logits[:, ids[1]], atol=1e-3)
+        assert panel.title == "logit lens: the logit of “is” minus that of “are”, after each layer"

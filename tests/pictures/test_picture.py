@@ -164,7 +164,7 @@ def test_no_page_says_that_the_captioner_reads_or_translates_a_text(trace):
 def test_of_any_encoder_of_patches_it_is_seen_what_a_token_reads(kind, first):
     (rows, columns), given = grid_of(kind), picture_of_patches(*grid_of(kind))
     trace = vf.wrap(encoder(kind), processor_of(kind)).trace(image=given, record="*.pattern")
-    mean = trace.stack("encoder").mean(axis=(0, 1))  # (query, key)
+    mean = trace.stack("encoder.self_attn").mean(axis=(0, 1))  # (query, key)
     n = rows * columns
     for token in {0, first, first + 2}:
         *left, right = picture.between(trace, token)

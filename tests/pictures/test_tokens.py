@@ -36,7 +36,7 @@ def test_only_unknown_tokens_and_bytes_have_hints():
     pieces = [piece for piece in target if piece in source and piece.isascii()]
     largest = [
         [source[pattern[target.index(piece)].argmax()] for piece in pieces]
-        for layer in copied.stack("decoder", "cross_attn") for pattern in layer
+        for layer in copied.stack("decoder.cross_attn") for pattern in layer
     ]  # fmt: skip
     assert len(pieces) > 1 and pieces in largest, "a head reads each piece where it stands"
     unknown = vf.wrap(tiny_module("bert"), tokenizer()).trace("the zzz cat")

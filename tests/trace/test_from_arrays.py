@@ -28,7 +28,7 @@ def test_a_tuple_of_batches_of_one_as_models_return_it():
     layers = tuple(weights(1, 3, 4, 4, seed=i).requires_grad_() for i in range(2))
     trace = vf.Trace.from_attention(TOKENS, layers)
     assert trace.names() == ("encoder.0.self_attn.pattern", "encoder.1.self_attn.pattern")
-    np.testing.assert_array_equal(trace.stack("encoder"), torch.cat(layers).detach().numpy())
+    np.testing.assert_array_equal(trace.stack("encoder.self_attn"), torch.cat(layers).detach().numpy())
     assert trace.special["src"] == (True, False, False, True)
     assert trace.words["src"] == (0, 1, 2, 3)
     assert len(pack(trace)) > 1000
@@ -40,7 +40,9 @@ def test_any_array_list_or_generator_gives_the_same_trace():
     listed = (list(whole), (layer for layer in whole), [layer[None] for layer in whole.numpy()])
     for patterns in (*arrays, *listed):
         trace = vf.Trace.from_attention(TOKENS, patterns)
-        np.testing.assert_allclose(trace.stack("encoder"), whole.numpy(), atol=1e-7, err_msg=str(type(patterns)))
+        np.testing.assert_allclose(
+            trace.stack("encoder.self_attn"), whole.numpy(), atol=1e-7, err_msg=str(type(patterns))
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -54,7 +56,7 @@ def test_rows_of_low_precision_are_accepted(dtype):
 def test_an_encoder_decoder_has_three_stacks():
     stacks = {"patterns": weights(1, 2, 4, 4), "decoder": weights(3, 2, 3, 3), "cross": weights(3, 2, 3, 4)}
     trace = vf.Trace.from_attention(TOKENS, **stacks, target=TARGET, following=("I", "go", "</s>"))
-    assert trace.stack("decoder", "cross_attn").shape == (3, 2, 3, 4)
+    assert trace.stack("decoder.cross_attn").shape == (3, 2, 3, 4)
     assert [axis.side for axis in trace["decoder.2.cross_attn.pattern"].axes] == [None, "tgt", "src"]
     assert trace.tokens["next"] == ("I", "go", "</s>")
     assert trace.special["next"] == (False, False, True)
@@ -101,7 +103,7 @@ def test_arrays_of_other_frameworks_are_read_by_array_or_dlpack(protocol, whole)
     if "__len__" in protocol and whole:
         protocol = (*protocol, "__getitem__")
     patterns = Foreign(array, protocol) if whole else [Foreign(layer, protocol) for layer in array]
-    np.testing.assert_array_equal(vf.Trace.from_attention(TOKENS, patterns).stack("encoder"), array)
+    np.testing.assert_array_equal(vf.Trace.from_attention(TOKENS, patterns).stack("encoder.self_attn"), array)
 
 
 def with_sinks(*shape):
@@ -279,7 +281,7 @@ def test_the_error_about_too_few_dimensions_says_how_to_add_the_missing_ones(sha
     for remedy, expected in remedies.items():
         assert f"patterns{remedy}" in str(caught.value)
         reshaped = eval(f"patterns{remedy}", {"patterns": patterns})
-        assert vf.Trace.from_attention(TOKENS, reshaped).stack("encoder").shape == expected
+        assert vf.Trace.from_attention(TOKENS, reshaped).stack("encoder.self_attn").shape == expected
 
 
 ENCODER = weights(2, 1, 3, 4, 4)
@@ -317,16 +319,16 @@ def test_a_cache_of_transformer_lens_gives_its_patterns_by_layer(kind, batched):
     layers = OWN if batched else OWN[:, 0]
     trace = vf.Trace.from_attention(target=TARGET, decoder=kind(hooks(layers)))
     assert trace.names() == ("decoder.0.self_attn.pattern", "decoder.1.self_attn.pattern")
-    np.testing.assert_array_equal(np.asarray(trace.stack("decoder")), OWN[:, 0])
+    np.testing.assert_array_equal(np.asarray(trace.stack("decoder.self_attn")), OWN[:, 0])
     cache = Cache(hooks(layers))
     listed = vf.Trace.from_attention(target=TARGET, decoder=[cache["pattern", i] for i in range(2)])
-    np.testing.assert_array_equal(np.asarray(listed.stack("decoder")), OWN[:, 0])
+    np.testing.assert_array_equal(np.asarray(listed.stack("decoder.self_attn")), OWN[:, 0])
 
 
 def test_a_cache_of_more_than_ten_layers_is_in_their_order():
     layers = weights(12, 1, 2, 3, 3)
     trace = vf.Trace.from_attention(target=TARGET, decoder=Cache(hooks(layers)))
-    np.testing.assert_array_equal(np.asarray(trace.stack("decoder")), layers[:, 0])
+    np.testing.assert_array_equal(np.asarray(trace.stack("decoder.self_attn")), layers[:, 0])
 
 
 def test_each_argument_takes_its_stack_from_the_cache_of_an_encoder_decoder():
@@ -378,7 +380,7 @@ def test_saved_proxies_and_whole_outputs_give_their_weights():
         "an array": Proxy(OWN),
     }.items():
         trace = vf.Trace.from_attention(target=TARGET, decoder=saved)
-        np.testing.assert_array_equal(np.asarray(trace.stack("decoder")), OWN[:, 0], err_msg=what)
+        np.testing.assert_array_equal(np.asarray(trace.stack("decoder.self_attn")), OWN[:, 0], err_msg=what)
 
 
 def test_the_output_of_multihead_attention_is_taken_as_it_is():
@@ -409,7 +411,7 @@ BERTVIZ = {
 def test_arguments_by_bertviz_s_names_work_under_ours_and_the_error_says_which():
     ours = dict(BERTVIZ.values())
     trace = vf.Trace.from_attention(**{name: tuple(given) for name, given in ours.items()})
-    np.testing.assert_array_equal(np.asarray(trace.stack("decoder", "cross_attn")), CROSS[:, 0])
+    np.testing.assert_array_equal(np.asarray(trace.stack("decoder.cross_attn")), CROSS[:, 0])
     for name, (called, given) in BERTVIZ.items():
         with pytest.raises(TraceError, match=f"{name}= is called {called}= here"):
             vf.Trace.from_attention(**{name: given})
@@ -448,10 +450,10 @@ def test_the_steps_of_a_decoder_are_the_rows_of_one_pass(family, cache):
     with torch.inference_mode():
         whole = module(ids[None, :-1], output_attentions=True).attentions
     trace = vf.Trace.from_attention(target=names_of(ids), decoder=out.attentions, sink=family == "gpt_oss")
-    np.testing.assert_allclose(trace.stack("decoder"), torch.cat(whole).numpy(), atol=1e-5)
+    np.testing.assert_allclose(trace.stack("decoder.self_attn"), torch.cat(whole).numpy(), atol=1e-5)
     assert trace.tokens["tgt"] == tuple(names_of(ids[:-1])) and trace.tokens["next"] == tuple(names_of(ids[1:]))
     read = vf.Trace.from_attention(target=names_of(ids[:-1]), decoder=out.attentions, sink=family == "gpt_oss")
-    np.testing.assert_array_equal(read.stack("decoder"), trace.stack("decoder"))
+    np.testing.assert_array_equal(read.stack("decoder.self_attn"), trace.stack("decoder.self_attn"))
 
 
 @pytest.mark.parametrize("family", ["bart", "t5"])
@@ -470,11 +472,11 @@ def test_the_steps_of_an_encoder_decoder_are_the_rows_of_one_pass(family, begin)
         cross=out.cross_attentions,
     )
     for stack, theirs in (
-        (("encoder", "self_attn"), whole.encoder_attentions),
-        (("decoder", "self_attn"), whole.decoder_attentions),
-        (("decoder", "cross_attn"), whole.cross_attentions),
+        ("encoder.self_attn", whole.encoder_attentions),
+        ("decoder.self_attn", whole.decoder_attentions),
+        ("decoder.cross_attn", whole.cross_attentions),
     ):
-        np.testing.assert_allclose(trace.stack(*stack), torch.cat(theirs).numpy(), atol=1e-5)
+        np.testing.assert_allclose(trace.stack(stack), torch.cat(theirs).numpy(), atol=1e-5)
 
 
 def test_generation_that_continues_a_cache_has_the_earlier_tokens_before_its_own():
@@ -488,7 +490,7 @@ def test_generation_that_continues_a_cache_has_the_earlier_tokens_before_its_own
     trace = vf.Trace.from_attention(
         target=names_of(ids[3:]), decoder=out.attentions, prefix={"tgt": names_of(PROMPT[0, :3])}
     )
-    np.testing.assert_allclose(trace.stack("decoder"), whole[:, :, 3:].numpy(), atol=1e-5)
+    np.testing.assert_allclose(trace.stack("decoder.self_attn"), whole[:, :, 3:].numpy(), atol=1e-5)
     assert trace.tokens["prefix+tgt"] == tuple(names_of(ids[:-1])) and not any(trace.special["prefix+tgt"])
 
 
@@ -514,7 +516,7 @@ def test_beams_several_texts_and_fused_attention_are_refused_with_the_remedy():
 def test_keys_before_the_tokens_are_named():
     patterns = weights(2, 3, 4, 6)
     trace = vf.Trace.from_attention(target=TOKENS, decoder=patterns)
-    np.testing.assert_array_equal(trace.stack("decoder"), patterns)
+    np.testing.assert_array_equal(trace.stack("decoder.self_attn"), patterns)
     assert trace.tokens["tgt"] == TOKENS and trace.tokens["prefix+tgt"] == ("[prefix 1]", "[prefix 2]", *TOKENS)
     assert trace.special["prefix+tgt"] == (True, True, True, False, False, True)
     assert vf.export.to_csv(trace).count(",[prefix 2],") == 2 * 3 * 4
@@ -548,14 +550,14 @@ def test_the_keys_of_prefix_tuning_are_those_that_transformers_computes():
     with torch.inference_mode():
         theirs = module(PROMPT, past_key_values=past, output_attentions=True).attentions
     trace = vf.Trace.from_attention(target=names_of(PROMPT[0]), decoder=theirs)
-    np.testing.assert_array_equal(trace.stack("decoder"), torch.cat(theirs).numpy())
+    np.testing.assert_array_equal(trace.stack("decoder.self_attn"), torch.cat(theirs).numpy())
     assert trace.tokens["prefix+tgt"][:3] == ("[prefix 1]", "[prefix 2]", "t5")
 
 
 def test_scores_of_heads_are_those_of_the_tokens_without_the_keys_before_them():
     layers = [weights(3, 4, 6).numpy(), weights(2, 4, 6, seed=1).numpy()]
     trace = vf.Trace.from_attention(TOKENS, layers)
-    scores = vf.analysis.mean_head_scores(trace, "encoder")
+    scores = vf.analysis.mean_head_scores(trace, "encoder.self_attn")
     for row, layer in enumerate(layers):
         own = layer[..., 2:]
         diagonal = np.trace(own, axis1=1, axis2=2) / 4
@@ -596,13 +598,13 @@ def test_keys_and_roles_that_do_not_fit_are_refused(arguments, message):
 
 def test_layers_of_unequal_heads_are_drawn_with_the_heads_that_they_have():
     trace = vf.Trace.from_attention(TOKENS, [weights(3, 4, 4), weights(1, 4, 4)])
-    assert [len(layer) for layer in trace.layers("encoder").values()] == [3, 1]
+    assert [len(layer) for layer in trace.layers("encoder.self_attn").values()] == [3, 1]
     with pytest.raises(
         TraceError, match=r"encoder.1.self_attn.pattern has 1 heads, but encoder.0.self_attn.pattern has"
     ):
-        trace.stack("encoder")
+        trace.stack("encoder.self_attn")
     assert vf.export.attention_svg(trace, stack="encoder.self_attn").count("<image") == 0
-    (heatmap,) = vf.figures.attention_heads(trace, "encoder").data
+    (heatmap,) = vf.figures.attention_heads(trace, "encoder.self_attn").data
     shown = ~np.isnan(np.array(heatmap.z, dtype=float))
     assert shown[:5].sum() == 3 * 16 and shown[5:].sum() == 16
     with pytest.raises(TraceError, match="has no head 1: there are 0"):

@@ -21,21 +21,23 @@ def test_any_finite_numbers_are_kept_bit_for_bit(maps):
     trace = vf.Trace.from_maps(TOKENS, maps)
     assert trace.names() == ("encoder.0.self_attn.map", "encoder.1.self_attn.map")
     assert all((trace[f"encoder.{i}.self_attn.map"].value == maps[i]).all() for i in range(2))
-    np.testing.assert_array_equal(np.asarray(trace.stack("encoder")), maps)
+    np.testing.assert_array_equal(np.asarray(trace.stack("encoder.self_attn")), maps)
 
 
 def test_a_mapping_keeps_the_numbers_of_its_layers():
     maps = np.arange(2 * 3 * 4 * 4.0).reshape(2, 3, 4, 4)
     trace = vf.Trace.from_maps(TOKENS, {5: maps[1], 2: torch.as_tensor(maps[:1])})
     assert trace.names() == ("encoder.2.self_attn.map", "encoder.5.self_attn.map")
-    np.testing.assert_array_equal(trace.stack("encoder"), maps)
-    doubled = vf.Trace.from_maps(TOKENS, {layer: 2 * one for layer, one in trace.layers("encoder").items()})
+    np.testing.assert_array_equal(trace.stack("encoder.self_attn"), maps)
+    doubled = vf.Trace.from_maps(TOKENS, {layer: 2 * one for layer, one in trace.layers("encoder.self_attn").items()})
     np.testing.assert_array_equal(doubled["encoder.5.self_attn.map"], 2 * maps[1])
     even = np.full((2, 4, 4), 0.25)
     patterns = vf.Trace.from_attention(TOKENS, {7: even})
-    assert vf.Trace.from_attention(TOKENS, patterns.layers("encoder")).names() == ("encoder.7.self_attn.pattern",)
+    assert vf.Trace.from_attention(TOKENS, patterns.layers("encoder.self_attn")).names() == (
+        "encoder.7.self_attn.pattern",
+    )
     unequal = vf.Trace.from_maps(TOKENS, {5: maps[1, :1], 2: maps[0]})
-    assert [len(layer) for layer in unequal.layers("encoder").values()] == [3, 1]
+    assert [len(layer) for layer in unequal.layers("encoder.self_attn").values()] == [3, 1]
     with pytest.raises(TraceError, match=r"patterns\[7\].*\(from 0\) sums to 0.5"):
         vf.Trace.from_attention(TOKENS, {7: even / 2})
 
@@ -45,7 +47,7 @@ def test_a_mapping_keeps_the_numbers_of_its_layers():
 def test_maps_take_the_shapes_that_attention_takes(shape, convert):
     maps = np.arange(2 * 3 * 4 * 4).reshape(shape)
     trace = vf.Trace.from_maps(TOKENS, convert(maps))
-    np.testing.assert_array_equal(np.asarray(trace.stack("encoder")), maps.reshape(2, 3, 4, 4))
+    np.testing.assert_array_equal(np.asarray(trace.stack("encoder.self_attn")), maps.reshape(2, 3, 4, 4))
 
 
 def test_maps_of_all_stacks_with_their_quantity_survive_a_file(tmp_path):

@@ -56,7 +56,10 @@ def test_the_error_for_a_missing_tensor_says_what_was_recorded():
     with pytest.raises(MissingTensor, match="was not recorded"):
         trace["decoder.0.cross_attn.scores"]
     with pytest.raises(KeyError):
-        trace.stack("encoder", "self_attn")
+        trace.stack("encoder.self_attn")
+    for unknown in ("cross", "decoder", "decoder.0.cross_attn"):
+        with pytest.raises(TraceError, match=f"'{unknown}' is unknown: .*, decoder.cross_attn"):
+            trace.layers(unknown)
     assert NAME in trace
     assert "logits" not in trace
 
@@ -94,27 +97,27 @@ def test_the_repr_of_a_tensor_has_its_axes_but_no_numbers():
 
 def test_a_stack_has_the_patterns_of_all_layers():
     trace = tiny_translator().trace("I went to school.", "我去学校。")
-    stacked, layers = trace.stack("decoder", "cross_attn"), trace.layers("decoder", "cross_attn")
+    stacked, layers = trace.stack("decoder.cross_attn"), trace.layers("decoder.cross_attn")
     assert type(stacked) is np.ndarray and stacked.flags.writeable
     assert [*layers] == [0, 1, 2]
     for layer in range(3):
         np.testing.assert_array_equal(stacked[layer], trace[f"decoder.{layer}.cross_attn.pattern"])
         assert layers[layer] is trace[f"decoder.{layer}.cross_attn.pattern"]
-    assert trace.stack("encoder").shape[0] == 2
+    assert trace.stack("encoder.self_attn").shape[0] == 2
 
 
 def test_layers_that_are_missing_between_others_leave_a_gap_and_no_recorded_one_is_left_out():
     trace = tiny_translator().trace("I went", "我", record=("decoder.2.*.pattern", "decoder.0.cross_attn.pattern"))
-    assert [*trace.layers("decoder", "cross_attn")] == [0, 2]
-    assert [*trace.layers("decoder")] == [2]
-    for attention in ("cross_attn", "self_attn"):
-        patterns = [tensor.value for tensor in trace.layers("decoder", attention).values()]
-        np.testing.assert_array_equal(trace.stack("decoder", attention), np.stack(patterns))
+    assert [*trace.layers("decoder.cross_attn")] == [0, 2]
+    assert [*trace.layers("decoder.self_attn")] == [2]
+    for stack in ("decoder.cross_attn", "decoder.self_attn"):
+        patterns = [tensor.value for tensor in trace.layers(stack).values()]
+        np.testing.assert_array_equal(trace.stack(stack), np.stack(patterns))
     in_another_order = replace(trace, tensors=dict(reversed(trace.tensors.items())))
-    assert [*in_another_order.layers("decoder", "cross_attn")] == [0, 2]
+    assert [*in_another_order.layers("decoder.cross_attn")] == [0, 2]
     names = [NAME.replace("0", number) for number in ("10", "9")]
     ten = replace(trace_of(1, 1, 2), tensors=dict.fromkeys(names, trace_of(1, 1, 2)[NAME]))
-    assert [*ten.layers("decoder", "cross_attn")] == [9, 10], "by number, not by letters"
+    assert [*ten.layers("decoder.cross_attn")] == [9, 10], "by number, not by letters"
 
 
 def test_layers_with_different_numbers_of_heads_cannot_be_stacked():
@@ -124,11 +127,11 @@ def test_layers_with_different_numbers_of_heads_cannot_be_stacked():
         for name, heads in zip(names, (3, 2), strict=True)
     }
     trace = Trace(**LABELS, tensors=tensors)
-    assert [len(layer) for layer in trace.layers("decoder", "cross_attn").values()] == [3, 2]
+    assert [len(layer) for layer in trace.layers("decoder.cross_attn").values()] == [3, 2]
     with pytest.raises(
         TraceError, match=r"decoder\.1\.\S+ has 2 heads, but decoder\.0\.\S+ has 3: take one layer at a time"
     ):
-        trace.stack("decoder", "cross_attn")
+        trace.stack("decoder.cross_attn")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_map_of_each_attention_has_the_distance_of_each_head():
     header, numbers = read_message(pack_pair(sides))
     assert [*header["maps"]] == header["stacks"] == ["encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"]
     for name, drawn in header["maps"].items():
-        values = head_differences(sides.first, sides.second, *name.split("."))
+        values = head_differences(sides.first, sides.second, name)
         at = np.frombuffer(numbers, "<f4", values.size, drawn["at"])
         assert at == pytest.approx(values.ravel())
         assert (len(drawn["layers"]), drawn["heads"]) == values.shape
@@ -53,7 +53,7 @@ def test_heads_of_two_models_are_sent_with_their_matches_in_both_directions():
     header, _ = read_message(pack_pair(sides))
     there, back = header["heads"]["decoder.self_attn"]
     for table, (one, other) in ((there, (sides.first, sides.second)), (back, (sides.second, sides.first))):
-        matched = match_heads(one, other, "decoder")
+        matched = match_heads(one, other, "decoder.self_attn")
         assert table == matched[["other_layer", "other_head"]].to_numpy().tolist()
 
 

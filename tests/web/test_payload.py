@@ -56,7 +56,7 @@ def test_the_two_messages_have_every_head_once_to_four_digits(size, has_gaps, st
     shapes = shapes_of(header)
     assert header["resident"]
     assert tuple(shapes) == STACKS
-    assert all(shape == trace.stack(*name.split(".")).shape for name, shape in shapes.items())
+    assert all(shape == trace.stack(name).shape for name, shape in shapes.items())
     heads = heads_of(header, numbers, shapes)
     rest = pack_rest(trace, focus=focus)
     assert (rest is None) == (2 * sum(map(prod, shapes.values())) <= SMALL_BYTES)
@@ -65,7 +65,7 @@ def test_the_two_messages_have_every_head_once_to_four_digits(size, has_gaps, st
         assert not heads.keys() & later.keys()
         heads |= later
     layers = {stack["name"]: stack["layers"] for stack in header["stacks"]}
-    assert layers == {name: [*trace.layers(*name.split("."))] for name in STACKS}
+    assert layers == {name: [*trace.layers(name)] for name in STACKS}
     assert heads.keys() == every_head(shapes, layers)
     for (name, i, j), weights in heads.items():
         assert digits(weights) == digits(pattern_of(trace, name, i)[j])
@@ -129,7 +129,7 @@ def test_the_scores_of_heads_have_four_digits():
     header, _ = read_message(pack(trace))
     cross = header["stacks"][2]
     expected = head_scores(
-        trace.stack("decoder", "cross_attn"),
+        trace.stack("decoder.cross_attn"),
         queries=trace.tokens["tgt"],
         keys=trace.tokens["src"],
         special=trace.special["src"],
@@ -212,7 +212,7 @@ def test_thumbnails_are_as_large_as_their_budget_allows(shapes):
 
 
 def test_thumbnails_are_on_a_square_root_scale():
-    layers = [layer.value for layer in made_up_trace().layers("encoder").values()]
+    layers = [layer.value for layer in made_up_trace().layers("encoder.self_attn").values()]
     assert np.abs(thumbnails(layers, side=64).astype(float) / 255 - np.sqrt(np.stack(layers))).max() <= 0.5 / 255 + 1e-6
 
 
@@ -292,7 +292,7 @@ def test_invisible_tokens_are_shown_as_code_points():
 
 def test_only_self_attention_has_windows_and_shared_keys():
     plain = made_up_trace(n_heads=4)
-    n_layers, n_heads = plain.stack("decoder").shape[:2]
+    n_layers, n_heads = plain.stack("decoder.self_attn").shape[:2]
     windows = [3, *[None] * (n_layers - 1)]
     trace = replace(plain, meta={**plain.meta, "n_kv_heads": n_heads // 2, "windows": windows})
     header, _ = read_message(pack(trace))

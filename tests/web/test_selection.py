@@ -136,7 +136,7 @@ def test_a_selection_is_clipped_to_the_trace():
 
 def test_fields_that_do_not_fit_the_trace_are_reset_to_their_defaults():
     trace = made_up_trace(n_layers=4, n_decoder_layers=2, n_heads=3)
-    n_queries, n_keys = trace.layers("decoder", "cross_attn")[0].value.shape[1:]
+    n_queries, n_keys = trace.layers("decoder.cross_attn")[0].value.shape[1:]
     selection = Selection("decoder.cross_attn", 2, 3, "arcs", n_queries, n_keys - 1, order="beauty", heads="1-2.2-0")
     selection = replace(selection, cells=f"0-{n_keys - 1}.{n_queries - 1}-{n_keys}")
     fitting, wrong = selection.fitting(trace)

@@ -1,5 +1,6 @@
 """Parts of heads of a long text against the weights themselves."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import visformer as vf
 from benchmarks.messages import read_message as parse
 from visformer.trace.stacks import STACKS
+from visformer.trace.tokens import sentences_of
 from visformer.web.codes import encode
 from visformer.web.payload import pack, pack_rest
 from visformer.web.tiles import SIDE, levels_of, part_of
@@ -51,7 +53,7 @@ def test_a_tile_has_the_largest_weight_and_the_mean_of_each_cell(level, row, col
     "encoder.self_attn/1/3/tile/3/0/0", "encoder.self_attn/1/3/tile/0/3/0", "encoder.self_attn/1/3/tile/0/0",
     "encoder.self_attn/2/0/edges", "encoder.self_attn/1/4/edges", "decoder.9/0/0/edges",
     "encoder.self_attn/1/3/rows/5/5", "encoder.self_attn/1/3/rows/0/601", "../../etc/passwd",
-    "encoder.self_attn/1/3/edges/1", "",
+    "encoder.self_attn/1/3/edges/1", "", "encoder.self_attn/1/3;without=/edges", "encoder.self_attn/1/3;all/edges",
 ])  # fmt: skip
 def test_what_there_is_not_is_none(path):
     assert part_of(traces()[0], path) is None
@@ -79,6 +81,75 @@ def test_edges_rows_and_sentences_are_sums_of_weights(stack):
     np.testing.assert_allclose(sentences.reshape(np.shape(wanted)), wanted, atol=1e-5)
 
 
+@cache
+def chats():
+    """The same chat as an overview and whole: four messages and a template, some of whose tokens are special."""
+    ids = np.random.default_rng(0).integers(10, 60, 540).tolist()
+    roles = [None if i % 135 < 3 else ("system", "user", "assistant", "user")[i // 135] for i in range(540)]
+    model = vf.untrained(d_model=32, n_heads=2, n_encoder_layers=1, n_decoder_layers=2, d_ff=16, position="rotary")
+    both = (model.trace(ids[:3], ids, record=record) for record in ("overview", "*.pattern"))
+    roles += [None] * (len(model.trace(ids[:3], ids, record="overview").tokens["tgt"]) - len(roles))
+    special = tuple(i % 135 == 0 for i in range(len(roles)))
+    tokens = tuple("." if i % 50 == 49 else f"word{i}" for i in range(len(roles)))
+    traces = [
+        replace(
+            trace,
+            roles={"tgt": tuple(roles)},
+            tokens={**trace.tokens, "tgt": tokens},
+            special={**trace.special, "tgt": special},
+        )
+        for trace in both
+    ]
+    return traces, (np.array(roles), np.array(special))
+
+
+HIDDEN = {
+    ";hiding": lambda roles, special: special,
+    ";without=system.template": lambda roles, special: np.isin(roles, ["system", None]),
+    ";hiding;renormalising;without=user": lambda roles, special: special | (roles == "user"),
+}
+
+
+@pytest.mark.parametrize("hides", HIDDEN)
+@pytest.mark.parametrize("held", ["overview", "whole"])
+def test_what_is_left_where_tokens_are_hidden_is_pooled_and_summed_by_itself(hides, held):
+    (overview, whole), (roles, special) = chats()
+    kept = np.flatnonzero(~HIDDEN[hides](roles, special))
+    weights = whole["decoder.1.self_attn.pattern"].value[1].astype(np.float64)[kept]
+    left, total = weights[:, kept], weights.sum(axis=1)
+    hidden = 1 - left.sum(axis=1) / total
+    if "renormalising" in hides:
+        left = left / left.sum(axis=1, keepdims=True)
+
+    def part(path):
+        return part_of(overview if held == "overview" else whole, f"decoder.self_attn/1/1{hides}/{path}")
+
+    np.testing.assert_allclose(floats(part("hidden")), hidden, atol=1e-5)
+    np.testing.assert_allclose(floats(part("rows/5/200")), left[5:200].sum(axis=0), atol=1e-4)
+    others = left * (1 - np.eye(len(kept)))
+    edges = np.concatenate([others.sum(axis=1), others.sum(axis=0)])
+    np.testing.assert_allclose(floats(part("edges")), edges, atol=1e-4)
+    numbers = np.array(sentences_of(whole.tokens["tgt"], whole.special["tgt"]))[kept]
+    groups = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
+    assert len(groups) > 2
+    sentences = [[left[np.ix_(q, k)].sum(axis=1).mean() for k in groups] for q in groups]
+    np.testing.assert_allclose(floats(part("sentences")).reshape(np.shape(sentences)), sentences, atol=1e-5)
+    last = levels_of(*left.shape) - 1
+    assert part(f"tile/{last + 1}/0/0") is None, "fewer tokens have fewer levels"
+    for path, block in ((f"tile/{last}/0/0", left), ("tile/0/0/0", left[:SIDE, :SIDE])):
+        step = 1 << int(path.split("/")[1])
+        wanted = [pooled(block, step, how) for how in (np.max, np.mean)[: 1 + (step > 1)]]
+        codes = np.frombuffer(part(path), "<u2").astype(int)
+        assert abs(codes - np.concatenate([encode(each).ravel() for each in wanted]).astype(int)).max() <= 1
+
+
+def test_where_all_would_be_hidden_nothing_is():
+    (overview, _), _ = chats()
+    path = "decoder.self_attn/1/1{}/rows/0/540"
+    everybody = ";without=assistant.system.template.user"
+    assert part_of(overview, path.format(everybody)) == part_of(overview, path.format(""))
+
+
 def test_a_trace_that_holds_all_weights_answers_the_same():
     for path in ("tile/1/0/1", "edges", "sentences", "rows/7/300"):
         ours, wanted = (part_of(trace, f"encoder.self_attn/0/1/{path}") for trace in traces())
@@ -93,7 +164,7 @@ def test_the_first_message_has_thumbnails_scores_and_the_way_to_the_rest():
     assert header["chunks"] == []
     assert header["sentences"]["src"][:7] == [0, 0, 0, 0, 0, 1, 1]
     stack, full = header["stacks"][0], parse(pack(whole))[0]["stacks"][0]
-    assert stack["tiles"] == {"side": SIDE, "levels": 3}
+    assert stack["tiles"] == {"side": SIDE}
     assert stack["thumb"] == [48, 48]
     for score, layers in parse(pack_rest(whole))[0]["values"]["encoder.self_attn"].items():
         np.testing.assert_allclose(stack["values"][score], layers, rtol=2e-3, atol=2e-4)

@@ -7,6 +7,7 @@ Activation Patching in Language Models", section 2).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, VisformerError
@@ -48,14 +49,12 @@ class Asked:
 
     def each(self, logits: Any) -> Any:
         """Read it of logits of any shape, (..., vocab) or (..., label), at all rows; also of what is linear in them."""
-        first, *second = self.ids
-        return logits[..., first] - logits[..., second[0]] if second else logits[..., first]
+        return logits[..., self.ids[0]] - sum(logits[..., second] for second in self.ids[1:])
 
     @property
     def answer(self) -> Answer:
         """The same by its ids, which any function takes without the model."""
-        first, *second = self.ids
-        return (first, second[0]) if second else first
+        return self.ids[0] if len(self.ids) == 1 else (self.ids[0], self.ids[1])
 
     @property
     def name(self) -> str:
@@ -88,11 +87,13 @@ def asked(trace: "Trace", answer: Answer | None, row: int = -1, *, model: "Trace
     labels, following = trace.meta.get("labels"), trace.meta.get("ids", {}).get("next")
     if answer is None:
         answer = int(following[row] if following and not labels else of_row.argmax())
-    each = answer if isinstance(answer, tuple) else (answer,)
     names: dict[int, str] = dict(enumerate(labels)) if labels else _likeliest(trace, row, of_row)
+    each = answer if isinstance(answer, tuple) else (answer,)
     ids = tuple(_found(one, names, labels, len(of_row), model) for one in each)
-    if len({*ids}) < len(ids):
-        raise VisformerError(N_("answer={answer!r} is twice the same: give two that differ."), answer=answer)
+    if isinstance(answer, tuple) and not len(ids) == len({*ids}) == 2:
+        raise VisformerError(
+            N_("answer={answer!r}: give one token or label, or a pair of two that differ."), answer=answer
+        )
     missing = [i for i in ids if i not in names]
     names |= dict(zip(missing, model._row(missing) if model else [f"#{i}" for i in missing], strict=True))
     return Asked(ids, tuple(names[i] for i in ids), None if logits.value.ndim == 1 else row)
@@ -109,7 +110,7 @@ def _found(
 ) -> int:
     """Return the id of a token or the number of a label."""
     if not isinstance(one, str):
-        if isinstance(one, bool) or not 0 <= one < size:
+        if not isinstance(one, Integral) or isinstance(one, bool) or not 0 <= one < size:
             raise VisformerError(N_("answer={answer!r} is not in 0 to {last}."), answer=one, last=size - 1)
         return int(one)
     found = [i for i, name in names.items() if name == one]
@@ -126,20 +127,22 @@ def _found(
     return model.token_id(one)
 
 
-def spoken(text: str) -> Answer:
+def spoken(text: Answer) -> Answer | None:
     """Parse what a person writes: "is", or a pair "is − are"; a minus between spaces, also "-" or "–".
 
     Args:
-        text: not empty.
+        text: what is written; an id or a pair stays as it is.
 
     Returns:
-        The answer.
+        The answer; None: nothing is written.
     """
+    if not isinstance(text, str):
+        return text
     for minus in (" − ", " - ", " – "):
         first, between, second = text.partition(minus)
         if between and first.strip() and second.strip():
             return first.strip(), second.strip()
-    return text.strip()
+    return text.strip() or None
 
 
 def predicted(text: "Encoded", rows: Sequence[int]) -> Callable[[Any], Any]:

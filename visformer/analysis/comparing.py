@@ -123,7 +123,7 @@ def _by_source(first: Trace, second: Trace, known: Partners) -> Iterator[Pair]:
     left = known.alone
     words: list[dict[int, list[Sequence[int]]]] = []
     for trace, alone in zip((first, second), left, strict=True):
-        patterns = trace.layers("decoder", "cross_attn").values()
+        patterns = trace.layers("decoder.cross_attn").values()
         links = alignment(np.mean([layer.value.mean(axis=0) for layer in patterns], axis=0), trace, row="input")
         numbers = trace.words["tgt"]
         own = dict.fromkeys(word for word, special in zip(numbers, trace.special["tgt"], strict=True) if not special)
@@ -136,10 +136,6 @@ def _by_source(first: Trace, second: Trace, known: Partners) -> Iterator[Pair]:
     for source in sorted(words[0].keys() & words[1].keys()):
         for one, other in zip(words[0][source], words[1][source], strict=False):
             yield from zip(one, other, strict=False)
-
-
-Part = Literal["encoder", "decoder"]
-Kind = Literal["self_attn", "cross_attn"]
 
 
 def row_distances(first: NDArray[Any], second: NDArray[Any], rows: Partners, columns: Partners) -> Floats:
@@ -163,17 +159,15 @@ def row_distances(first: NDArray[Any], second: NDArray[Any], rows: Partners, col
     return np.asarray((shared + alone[0] + alone[1]) / 2)
 
 
-def partners_of(
-    first: Trace, second: Trace, stack: Part, attention: Kind = "self_attn", *, by_source: bool = False
-) -> tuple[Partners, Partners]:
+def partners_of(first: Trace, second: Trace, stack: str, *, by_source: bool = False) -> tuple[Partners, Partners]:
     """Return the partners among the queries and among the keys of an attention, see :func:`token_partners`.
 
     Raises:
         MissingTensor: a pass has no patterns of this attention.
         TraceError: no row has a partner.
     """
-    axes = next(iter(first.layers(stack, attention).values())).axes[1:]
-    second.layers(stack, attention)
+    axes = next(iter(first.layers(stack).values())).axes[1:]
+    second.layers(stack)
     sides = [str(axis.side) for axis in axes]
     rows, columns = (
         token_partners(first, second, side, by_source=by_source and side == "tgt")  # type: ignore[arg-type]
@@ -184,9 +178,7 @@ def partners_of(
     return rows, columns
 
 
-def head_differences(
-    first: Trace, second: Trace, stack: Part, attention: Kind = "self_attn", *, by_source: bool = False
-) -> Floats:
+def head_differences(first: Trace, second: Trace, stack: str, *, by_source: bool = False) -> Floats:
     """Measure how far apart each head's rows are in two passes: the mean of :func:`row_distances` over aligned rows.
 
     It says that a head reads elsewhere, not what the model makes of it.
@@ -194,8 +186,7 @@ def head_differences(
     Args:
         first: one pass.
         second: another one of the same model, or of one with as many layers and heads.
-        stack: "encoder" or "decoder".
-        attention: "self_attn", or for the decoder "cross_attn".
+        stack: the name of the attention, such as "decoder.cross_attn".
         by_source: see :func:`token_partners`.
 
     Returns:
@@ -205,8 +196,8 @@ def head_differences(
         MissingTensor: a pass has no patterns of this attention.
         TraceError: no row has a partner, or the passes differ in layers or heads: see :func:`match_heads`.
     """
-    rows, columns = partners_of(first, second, stack, attention, by_source=by_source)
-    ones, others = (trace.layers(stack, attention) for trace in (first, second))
+    rows, columns = partners_of(first, second, stack, by_source=by_source)
+    ones, others = (trace.layers(stack) for trace in (first, second))
     sizes = [f"{ranges(layers)} × {shape_of(layers)[1]}" for layers in (ones, others)]
     if sizes[0] != sizes[1]:
         raise TraceError(
@@ -221,16 +212,14 @@ def head_differences(
 def head_similarity(
     first: Trace | Iterable[Trace],
     second: Trace | Iterable[Trace],
-    stack: Part,
-    attention: Kind = "self_attn",
+    stack: str,
 ) -> Floats:
     """Measure how similar each head of one model is to each of another: 1 - mean TV over the aligned rows of all texts.
 
     Args:
         first: a Trace, or several of one model.
         second: Traces of the other model, of the same texts in the same order.
-        stack: "encoder" or "decoder".
-        attention: "self_attn", or for the decoder "cross_attn".
+        stack: the name of the attention, such as "decoder.cross_attn".
 
     Returns:
         (layer, head, other layer, other head), from 0 to 1.
@@ -249,8 +238,8 @@ def head_similarity(
     total: Any = 0.0
     n_rows = 0
     for one, other in zip(ones, others, strict=True):
-        rows, columns = partners_of(one, other, stack, attention)
-        patterns, there = one.stack(stack, attention), other.stack(stack, attention)
+        rows, columns = partners_of(one, other, stack)
+        patterns, there = one.stack(stack), other.stack(stack)
         flat = patterns.reshape(-1, *patterns.shape[2:])  # (head of all layers, query, key)
         sums = [row_distances(head, there, rows, columns).sum(axis=-1) for head in flat]
         total = total + np.reshape(sums, (*patterns.shape[:2], *there.shape[:2]))
@@ -261,8 +250,7 @@ def head_similarity(
 def match_heads(
     first: Trace | Iterable[Trace],
     second: Trace | Iterable[Trace],
-    stack: Part,
-    attention: Kind = "self_attn",
+    stack: str,
 ) -> "pd.DataFrame":
     """Find for each head of one model the most similar one of another, among all heads of the same attention.
 
@@ -273,8 +261,7 @@ def match_heads(
     Args:
         first: a Trace, or several of one model.
         second: Traces of the other model, of the same texts in the same order.
-        stack: "encoder" or "decoder".
-        attention: "self_attn", or for the decoder "cross_attn".
+        stack: the name of the attention, such as "decoder.cross_attn".
 
     Returns:
         One row for each head of the first: layer, head, other_layer, other_head (from 0), similarity (from 0 to 1),
@@ -287,13 +274,13 @@ def match_heads(
     import pandas as pd
 
     traces = _listed(first), _listed(second)
-    similarity = head_similarity(*traces, stack, attention)
+    similarity = head_similarity(*traces, stack)
     shape, there = similarity.shape[:2], similarity.shape[2:]
     table = similarity.reshape(np.prod(shape), np.prod(there))  # (head, other head)
     best, back = table.argmax(axis=1), table.argmax(axis=0)
     layers, heads = np.unravel_index(np.arange(len(table)), shape)
     other_layers, other_heads = np.unravel_index(best, there)
-    ones, others = (each[0].layers(stack, attention) for each in traces)
+    ones, others = (each[0].layers(stack) for each in traces)
     return pd.DataFrame(
         {
             "layer": np.array([*ones])[layers],

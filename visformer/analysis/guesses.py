@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from visformer.analysis.answers import Answer, asked
 from visformer.analysis.heads import is_word, strongest_word
 from visformer.analysis.intervals import percentiles, resamples, wilson
 from visformer.analysis.needs import Floats
 from visformer.errors import N_, ShapeError, TraceError
 from visformer.system.arguments import check_public
-from visformer.trace.stacks import ranges
+from visformer.trace.stacks import ranges, stack_named
 from visformer.trace.tokens import likeliest
 
 if TYPE_CHECKING:
+    from visformer.adapters.base import TracedModel
     from visformer.trace import Trace
-    from visformer.trace.stacks import Stack
 
 
 __all__ = [
@@ -78,27 +79,26 @@ def words_of(trace: "Trace", side: str) -> tuple[Word, ...]:
     return tuple(Word("".join(tokens[i] for i in group), group, bool(special[group[0]])) for group in groups)
 
 
-def word_row(trace: "Trace", stack: "Stack", word: int, *, layer: int | None = None, head: int = 0) -> WordRow:
+def word_row(trace: "Trace", stack: str, word: int, *, layer: int | None = None, head: int = 0) -> WordRow:
     """Return what a word reads: in one head, or on average over all heads and layers of this attention.
 
     Args:
         trace: with the patterns.
-        stack: the attention, of :data:`visformer.trace.stacks.STACKS`.
+        stack: the name of the attention, such as "decoder.cross_attn".
         word: place among :func:`words_of` the side that reads.
         layer: from 0; None: the mean over all heads and layers.
         head: from 0, in the layer.
 
     Raises:
         MissingTensor: the Trace has no patterns of this attention.
-        TraceError: there is no such word, layer or head.
+        TraceError: there is no such attention, word, layer or head.
     """
-    query, key = stack.sides
+    of = stack_named(stack)
+    query, key = of.sides
     readers = words_of(trace, query)
     _require("word", word, range(len(readers)))
     rows = [*readers[word].places]
-    patterns = {
-        number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in stack.layers(trace).items()
-    }
+    patterns = {number: np.asarray(each.value)[:, rows].astype(np.float64) for number, each in of.layers(trace).items()}
     if layer is not None:
         _require("layer", layer, patterns)
         _require("head", head, range(len(patterns[layer])))
@@ -147,28 +147,38 @@ def _require(name: str, value: Any, known: Collection[Any]) -> None:
         )
 
 
-def next_choices(trace: "Trace", place: int) -> tuple[tuple[str, ...], Floats]:
-    """Return the likeliest tokens after a target token, in an order that tells nothing, and their probabilities.
+def next_choices(
+    trace: "Trace", place: int, *, between: Answer | None = None, model: "TracedModel | None" = None
+) -> tuple[tuple[str, ...], Floats]:
+    """Return tokens that may follow a target token, in an order that tells nothing, and their probabilities.
 
     Args:
         trace: with the logits.
         place: of the target token, from 0.
+        between: a pair of tokens to choose from; None: the likeliest ones.
+        model: the model, which knows tokens by their text.
 
     Returns:
-        Texts and probabilities, (choice,); the others of the vocabulary have the rest.
+        Texts and probabilities, (choice,). Of the likeliest, the others of the vocabulary have the rest; of a pair they
+        sum to 1: the first has the logistic function of the difference of both logits.
 
     Raises:
         MissingTensor: the Trace has no logits.
-        TraceError: there is no such token.
+        TraceError: there is no such place.
+        VisformerError: there is no such token.
     """
     logits = trace["logits"].value
     _require("place", place, range(len(logits)))
     row = logits[place].astype(np.float64)
-    ids = likeliest(row)
-    shares = np.exp(row - np.nanmax(row))
+    if between is None:
+        ids, names, among = likeliest(row), trace.meta["likeliest"][place], row
+    else:
+        of = asked(trace, between, place, model=model)
+        ids, names, among = of.ids, of.names, row[[*of.ids]]
+    shares = np.exp(row[[*ids]] - np.nanmax(row))
+    shares /= np.nansum(np.exp(among - np.nanmax(row)))
     order = np.random.default_rng(ids).permutation(len(ids))
-    names: Sequence[str] = trace.meta["likeliest"][place]
-    return tuple(names[i] for i in order), (shares / np.nansum(shares))[[ids[i] for i in order]]
+    return tuple(names[i] for i in order), shares[order]
 
 
 _EVEN = 1e-9  # differences of weights that are rounding errors

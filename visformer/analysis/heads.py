@@ -7,7 +7,6 @@ of a translation model by Voita et al. 2019 ("Analyzing Multi-Head Self-Attentio
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -110,16 +109,14 @@ def head_scores(
 
 def mean_head_scores(
     traces: Trace | Iterable[Trace],
-    stack: Literal["encoder", "decoder"],
-    attention: Literal["self_attn", "cross_attn"] = "self_attn",
+    stack: str,
 ) -> Mapping[str, npt.NDArray[np.float64]]:
     """Compute every score of every head over many texts: each is a mean over the rows of all Traces.
 
     Args:
         traces: one Trace, or any iterable of Traces of one model, such as ``model.trace_many(texts)``; each is read
             once and not kept.
-        stack: "encoder" or "decoder".
-        attention: "self_attn", or for the decoder "cross_attn".
+        stack: the name of the attention, such as "decoder.cross_attn".
 
     Returns:
         As for :func:`head_scores`.
@@ -131,7 +128,7 @@ def mean_head_scores(
     sums: dict[str, npt.NDArray[np.float64]] = {}
     before = None
     for trace in [traces] if isinstance(traces, Trace) else traces:
-        layers = trace.layers(stack, attention)
+        layers = trace.layers(stack)
         before = require_alike(layers, before)
         totals = row_totals([trace], layers, [_of_one_text(of_tokens(trace, layer)) for layer in layers.values()])
         for name in (BY_ROW, ATTENDING, RECEIVED):

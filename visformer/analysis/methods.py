@@ -385,8 +385,7 @@ def _place(
 
 
 def _of_attention(trace: Trace, method: Method, stack: StackName, layer: int | None, head: int | None) -> Attribution:
-    part, kind = stack.split(".")
-    layers = trace.layers(part, kind)  # type: ignore[arg-type]
+    layers = trace.layers(stack)
     chosen = max(layers) if layer is None else layer
     if chosen not in layers:
         raise VisformerError(N_("layer={layer}: there are {known}."), layer=layer, known=", ".join(map(str, layers)))

@@ -106,7 +106,7 @@ def syntactic_heads(model: "Translator", trees: Sequence[Tree], *, to: str | Non
 
 def _reads(trace: "Trace", shares: Floats) -> NDArray[np.intp]:
     """Return the word that each word reads most, itself left out, (layer, head, word)."""
-    patterns = np.stack([layer.value for layer in trace.layers("encoder").values()]).astype(np.float64)
+    patterns = np.stack([layer.value for layer in trace.layers("encoder.self_attn").values()]).astype(np.float64)
     patterns = patterns[..., : shares.shape[1], : shares.shape[1]]
     queries = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
     weights = queries @ patterns @ shares.T  # (layer, head, word, word)

@@ -16,7 +16,7 @@ from visformer.panel import Panel, map_scale, stack_title, traced
 from visformer.pictures.sides import Sides
 from visformer.pictures.style import BACKGROUND, CURVES, FAINT, TEXT, Theme
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, Stack, ranges
+from visformer.trace.stacks import STACKS, Stack, ranges, stack_named
 from visformer.web.payload import SINK, sink_of, with_sink
 from visformer.web.selection import Exported, Selection
 
@@ -208,7 +208,7 @@ def _head(trace: Trace, gettext: Callable[[str], str], **given: Any) -> Panel:
     place = selected(trace, **given)
     chosen = _stack(trace, place.stack)
     where = gettext(N_("Layer {layer} · Head {head}")).format(layer=place.layer + 1, head=place.head + 1)
-    name = trace.layers(chosen.part, chosen.kind)[place.layer].name
+    name = chosen.layers(trace)[place.layer].name
     panel = traced(trace, name, place.head, title=f"{gettext(chosen.label)} · {where}", **map_scale(trace))
     if (sink := sink_of(trace, trace[name])) is not None:
         panel = _with_column(panel, sink.value[place.head], gettext(SINK))
@@ -244,14 +244,7 @@ def _stack(trace: Trace, name: str | None) -> Stack:
     there = [stack for stack in STACKS if stack.in_trace(trace)]
     if not there:
         raise TraceError(N_("This trace holds no attention patterns; record them with record=('*.pattern',)."))
-    found = next((stack for stack in there if name in (None, stack.name)), None)
-    if found is None:
-        raise TraceError(
-            N_("This trace holds no attention named {name}; there is {there}."),
-            name=name or "*",
-            there=", ".join(stack.name for stack in there),
-        )
-    return found
+    return there[0] if name is None else stack_named(name, there)
 
 
 def selected(

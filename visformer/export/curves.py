@@ -35,7 +35,7 @@ _Scale = tuple[Mapping[str, Any], list[dict[str, Any]]]
 """A vertical axis, and the traces on it."""
 
 _DASHES = {"dot": "2 3", "dash": "8 5"}
-_TAG = re.compile(r"(</?[bi]>)")
+_TAG = re.compile(r'(</?[bi]>|</span>|<span style="color:#[0-9a-f]{6}">)')
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def _dots(trace: Mapping[str, Any], xs: list[float], ys: list[float]) -> Iterato
     marker = trace["marker"]
     for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
         size, colour = (_of(marker[name], i) for name in ("size", "color"))
-        if size:
+        if size and not math.isnan(x):
             yield f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{size / 2:g}" fill="{colour}"/>'
 
 
@@ -341,14 +341,14 @@ def _of(values: Any, i: int) -> Any:
 def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> MarkBlock:
     """Draw the names of traces, each behind a sample, in one or more lines."""
     named = [trace for trace in traces if trace.get("name") and trace.get("showlegend") is not False]
-    if not named or not any(trace["type"] == "bar" or "lines" in trace.get("mode", "") for trace in named):
+    if not named:
         return MarkBlock(0, 0, "")
     x, y, parts = 0.0, 8.0, []
     for trace in named:
         room = 40 + width_of(_plain(trace["name"]), _SIZE) + 18
         if x and x + room > width:
             x, y = 0.0, y + 20
-        if trace["type"] == "bar":
+        if trace["type"] == "bar" or trace["mode"] == "markers":
             parts.append(
                 f'<rect x="{x + 18:g}" y="{y - 6:g}" width="12" height="12" fill="{trace["marker"]["color"]}"/>'
             )
@@ -363,12 +363,14 @@ def _legend(traces: list[dict[str, Any]], width: float, colour: str) -> MarkBloc
 
 
 def _text(words: str, x: float, y: float, colour: str, anchor: str, *, size: float = _SIZE) -> str:
-    """Draw a line of text, where <b> and <i> are rendered."""
+    """Draw a line of text, where <b>, <i> and colours are rendered."""
     line = text("\0", x, y, size=size, fill=colour, anchor=anchor)
     parts, style = [], ""
     for part in _TAG.split(words):
         if _TAG.fullmatch(part):
             style = {"<b>": ' font-weight="600"', "<i>": ' font-style="italic"'}.get(part, "")
+            if part.startswith("<span"):
+                style = f' fill="{part[19:26]}"'
         elif part:
             parts.append(f"<tspan{style}>{literal(unescape(part))}</tspan>" if style else literal(unescape(part)))
     return line.replace("\ufffd", "".join(parts))

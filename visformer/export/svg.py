@@ -287,8 +287,8 @@ _Label = tuple[str, str, bool]
 def _texts(labels: Labels) -> list[_Label]:
     special = labels.special or [False] * len(labels)
     return [
-        (shorten(words, _LABEL, LONGEST_LABEL), str(i) if labels.places else "", bool(is_special))
-        for i, (words, is_special) in enumerate(zip(words_of(labels), special, strict=True), start=1)
+        (shorten(words, _LABEL, LONGEST_LABEL), number, bool(is_special))
+        for words, number, is_special in zip(words_of(labels), labels.numbers, special, strict=True)
     ]
 
 

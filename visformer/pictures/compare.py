@@ -27,7 +27,7 @@ from visformer.pictures.sides import (
     similarities,
 )
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, shape_of
+from visformer.trace.stacks import STACKS, shape_of, stack_named
 
 NOTHING = "nothing"
 _PLACES = {
@@ -47,8 +47,7 @@ def carried_kinds(setting: Setting) -> Mapping[str, str]:
 
 
 def _layers(setting: Setting) -> Any:
-    part, kind = _stack(setting).split(".")
-    return setting.patterns.layers(part, kind)  # type: ignore[arg-type]
+    return setting.patterns.layers(_stack(setting))
 
 
 def _stack(setting: Setting) -> str:
@@ -132,10 +131,9 @@ def overview(setting: Setting, sides: Sides) -> Panel:
     """Draw a number of each head: how far apart it is in two passes of one model, or how similar to its match."""
     if sides.matched:
         return similarities(setting, sides)
-    part, kind = setting.part, setting.kind
-    values = head_differences(sides.first, sides.second, part, kind)
+    values = head_differences(sides.first, sides.second, setting["stack"])
     return heads(
-        sides.first.layers(part, kind),
+        sides.first.layers(setting["stack"]),
         values,
         title=N_("distance of A and B"),
         limit=max(float(values.max()), _LEAST),
@@ -145,17 +143,16 @@ def overview(setting: Setting, sides: Sides) -> Panel:
 
 def panels(setting: Setting, sides: Sides) -> list[Panel]:
     """Draw a number of each head in two passes, and the selected head in both, or beside its match."""
-    part, kind, head, path = setting.part, setting.kind, setting["head"], setting.path
-    layers = [*sides.first.layers(part, kind)]
+    stack, head, path = stack_named(setting["stack"]), setting["head"], setting.path
+    layers = [*stack.layers(sides.first)]
     every = overview(setting, sides)
     outlined = np.zeros(every.values.shape, dtype=np.bool_)
     outlined[layers.index(setting["layer"]), head] = True
     other_path, other = path, head
     if sides.matched:
-        (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
         at = layers.index(setting["layer"]) * every.values.shape[1] + head
         layer, other = matches(sides.first, sides.second, stack)[0][at]
-        other_path = f"{part}.{layer}.{kind}"
+        other_path = f"{stack.part}.{layer}.{stack.kind}"
     paths, numbers = (path, other_path), (head, other)
     both = head_in_both(sides.first, sides.second, paths, numbers, gettext=setting.gettext)
     return [replace(every, outlined=outlined), *both]
@@ -188,7 +185,7 @@ def _edited(setting: Setting) -> Sides:
     edits, said = (*setting.source.edits, *carried_edits(setting)), describe_carried(setting)
     title = setting.gettext(N_("with the edits"))
     if not edits:  # of the first attention, which all others of its part come after
-        layers = setting.patterns.layers(setting.part, "self_attn")
+        layers = setting.patterns.layers(f"{setting.part}.self_attn")
         first = next(iter(layers))
         where = f"{setting.part}.{first}.self_attn"
         if reason := setting.patterns.lacks(f"{where}.heads"):

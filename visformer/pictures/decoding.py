@@ -64,7 +64,7 @@ def _patterns(setting: Setting) -> Mapping[int, TracedTensor]:
     trace = setting.patterns
     if "tgt" not in trace.tokens:
         raise VisformerError(N_("This model is an encoder: it generates no text, so there are no decoding steps."))
-    return trace.layers("decoder", kind(trace))
+    return trace.layers(f"decoder.{kind(trace)}")
 
 
 def _rows(setting: Setting) -> range:

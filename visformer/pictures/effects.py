@@ -14,9 +14,20 @@ from visformer.analysis import methods as attributions
 from visformer.analysis.answers import Answer, asked, spoken
 from visformer.analysis.effects import lens, patching, weight_effects
 from visformer.analysis.methods import Attribution, attribution, attribution_of, globs
-from visformer.errors import N_, VisformerError
+from visformer.errors import N_, VisformerError, translated
 from visformer.i18n import Gettext, paragraph
-from visformer.panel import AXIS_TITLES, PREDICTING, Labels, Panel, numbered, predicting, tokens_of, traced
+from visformer.panel import (
+    AXIS_TITLES,
+    PREDICTING,
+    Labels,
+    Panel,
+    Speaker,
+    numbered,
+    predicting,
+    speakers_of,
+    tokens_of,
+    traced,
+)
 from visformer.pictures.registry.options import SELECTED, Choice, PlaceOption, Text, longest_word
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
@@ -64,9 +75,9 @@ def _first_of(setting: Setting) -> int:
 def _answers(setting: Setting) -> dict[str, str]:
     """Return the answers that a page suggests: labels, or the likeliest tokens of the row, and the first pair."""
     trace = setting.source.record(("logits",))
-    row = max(0, setting["of"] - 1 if "of" in setting else setting.get("row", 0))
+    row = setting["of"] - 1 if "of" in setting else setting.get("row", -1)
     labels, likeliest = trace.meta.get("labels"), trace.meta.get("likeliest") or ()
-    names = [*labels] if labels else [*likeliest[row]][:5] if row < len(likeliest) else []
+    names = [*labels] if labels else [*likeliest[row]][:5] if likeliest else []
     (predicted,) = asked(trace, None, row if answer_rows(setting) else -1).names
     both = [f"{a} − {b}" for a in names for b in names if a != b] if labels and len(names) < 4 else []
     both = both or ([f"{names[0]} − {names[1]}"] if len(names) > 1 else [])
@@ -78,13 +89,10 @@ def _answers(setting: Setting) -> dict[str, str]:
 
 def asking(setting: Setting) -> dict[str, Any]:
     """Return what a setting asks of a prediction, as the analyses take it; nothing: what each row predicts."""
-    given, of = setting.get("answer", "").strip(), setting.get("of", 0)
-    if not given and not of and predicts_next(setting):
-        return {}
-    row = of - 1 if of else -1
-    if not given and predicts_next(setting):
-        return {"answer": int(setting.patterns.meta["ids"]["next"][row]), "row": row}
-    return {"answer": spoken(given) if given else None, "row": row}
+    given, row = spoken(setting.get("answer", "")), setting.get("of", 0) - 1
+    if given is None and predicts_next(setting):
+        return {} if row < 0 else {"answer": int(setting.patterns.meta["ids"]["next"][row]), "row": row}
+    return {"answer": given, "row": row}
 
 
 Cell = tuple[int | None, int | None]
@@ -248,6 +256,12 @@ def rows_of(setting: Setting) -> list[str]:
     return [f"{visible(a)} → {visible(b)}" for a, b in zip(tokens["tgt"], tokens["next"], strict=True)]
 
 
+def _row_speakers(setting: Setting) -> list[Speaker | None]:
+    """Return who says the token of each row of a prediction, in the visitor's language; []: it is no chat."""
+    said = speakers_of(setting.patterns, "tgt") if predicts_next(setting) else ()
+    return [one and replace(one, label=translated(one.label, setting.gettext)) for one in said]
+
+
 def _moved(setting: Setting, effect: weight_effects.ShuffleEffect) -> list[str]:
     """Return the names of the rows whose distributions move; of a model that finds a span its labels."""
     rows, labels = rows_of(setting), setting.patterns.meta.get("labels") or []
@@ -267,6 +281,7 @@ def draw_shuffled(setting: Setting) -> Any:
         title=_(N_("how far the output of each row moves")),
         axis=_(N_("total variation distance: 0 the same words, 1 entirely different ones")),
         down=_(PREDICTING) if predicts_next(setting) else "",
+        speakers=_row_speakers(setting),
         theme=setting.source.theme,
     )
 
@@ -495,7 +510,8 @@ def measure_patches(
 def patch_maps(setting: Setting) -> PatchMaps:
     """Return the maps of a setting."""
     given = {name: setting[name] for name in ("corrupt", "bundled", "stack", "runs")}
-    asks = asking(setting) if setting["answer"].strip() or not predicts_next(setting) else {}
+    is_asked = spoken(setting["answer"]) is not None or not predicts_next(setting)
+    asks = asking(setting) if is_asked else {}
     measured: PatchMaps = setting.source.measure(measure_patches, **given, **asks)
     return measured
 
@@ -680,7 +696,8 @@ def draw_lens(setting: Setting) -> Any:
     """Draw the top token of each row after each layer or, of an answer, its score."""
     from visformer.pictures.charts.effects import top_tokens
 
-    asks = {"answer": spoken(setting["answer"]), "row": setting["row"]} if setting["answer"].strip() else {}
+    answer = spoken(setting["answer"])
+    asks = {} if answer is None else {"answer": answer, "row": setting["row"]}
     of, _ = setting.source.measure(measure_tops, **asks), setting.gettext
     if of.answer is not None:
         scores, names = of.answer
@@ -700,6 +717,7 @@ def draw_lens(setting: Setting) -> Any:
         layer=_(N_("layer {layer}")),
         title=_(N_("logit lens: the top token after each layer")),
         down=_(PREDICTING),
+        speakers=_row_speakers(setting),
         theme=setting.source.theme,
     )
 
@@ -734,8 +752,7 @@ _OTHERS = {
 
 def draw_parts(setting: Setting) -> list[Panel]:
     """Draw the logit of what a row predicts as a sum over heads and layers, and beside it all else and the sum."""
-    answer = spoken(setting["answer"]) if setting["answer"].strip() else None
-    table, names_asked = setting.source.measure(split_logit, row=setting["row"], answer=answer)
+    table, names_asked = setting.source.measure(split_logit, row=setting["row"], answer=spoken(setting["answer"]))
     _ = setting.gettext
     layers = sorted({int(layer) for layer in table["layer"] if layer >= 0})
     stacks = [name for name in dict.fromkeys(table["stack"]) if name != "decoder"]
@@ -769,6 +786,14 @@ def draw_parts(setting: Setting) -> list[Panel]:
         digits=4,
     )
     return [main, others]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AnswerOption(Text):
+    """What is asked of a prediction: a text or, in Python, any :data:`visformer.analysis.Answer`."""
+
+    def check(self, value: Any, setting: Setting) -> Any:
+        return value if isinstance(value, int | tuple) else super().check(value, setting)
 
 
 def _row_labels(setting: Setting) -> tuple[str, ...]:
@@ -807,8 +832,9 @@ OF = PlaceOption(
     among=lambda setting: [*_of_what(setting)], first=0, tokens=lambda setting: [*_of_what(setting).values()],
     numbered=False, default=_first_of, per=lambda setting: len(answer_rows(setting)),
 )
-ANSWER = Text(
+ANSWER = _AnswerOption(
     name="answer", label=N_("Answer"), suggested=_answers,
+    per=lambda setting: setting.patterns.meta.get("model", ""),
     help='A token or a label, or a pair such as "is - are": by how much the first is ahead. By default the prediction.',
     tooltip=N_("A token or a label, or a pair such as “is − are”: by how much the logit of the first is ahead."),
 )

@@ -18,7 +18,7 @@ from visformer.pictures.registry.picture import Page, Picture, View
 from visformer.pictures.registry.setting import Setting
 from visformer.pictures.style import visible
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import stack_named
 
 _LARGE = 20.0
 _EMPTY = 0.005  # a cell leaves out a weight that would read .00
@@ -610,7 +610,7 @@ def telling_query(setting: Setting) -> int:
     from visformer.analysis.heads import strongest_word
 
     trace = setting.patterns
-    (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+    stack = stack_named(setting["stack"])
     pattern = stack.layers(trace)[setting["layer"]].value  # (head, query, key)
     pattern = pattern[setting["head"]] if "head" in setting else pattern.max(axis=0)
     reads, read = stack.sides

@@ -3,18 +3,22 @@
 The numbers come from :mod:`visformer.analysis`, on the bundled list of sentences or, on the page, on the visitor's own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visformer.analysis.answers import spoken
 from visformer.analysis.effects.head_effects import effect_sentences, head_effects, pruning
 from visformer.analysis.known_heads import LABELS, LEAST, known_heads
 from visformer.errors import N_
 from visformer.i18n import Gettext
 from visformer.panel import Labels, Panel, common_limit, numbered
-from visformer.pictures.registry.options import Choice
+from visformer.pictures import effects
+from visformer.pictures.effects import logit_of
+from visformer.pictures.registry.options import Choice, resolved
 from visformer.pictures.registry.picture import Page, Picture
 from visformer.pictures.registry.setting import Setting
 from visformer.trace.stacks import STACKS
@@ -147,12 +151,12 @@ def _or_none(marked: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
 
 
 def ranked(model: Any, *_sentence: Any, to: Any = None, **how: Any) -> "pd.DataFrame":
-    """Measure the effects of a model's heads on the bundled list, whatever the sentence; ``how``: the method."""
+    """Measure the effects of a model's heads on the bundled list, whatever the sentence; ``how``: method and answer."""
     return head_effects(model, effect_sentences(model.info.name), **how)
 
 
 def pruned(model: Any, *_sentence: Any, to: Any = None, **how: Any) -> "pd.DataFrame":
-    """Silence more and more heads of a model on the bundled list, whatever the sentence."""
+    """Silence more and more heads of a model on the bundled list, whatever the sentence; ``how``: the answer."""
     return pruning(model, effect_sentences(model.info.name), **how)
 
 
@@ -165,14 +169,29 @@ def labelled(model: Any, *_sentence: Any, to: Any = None) -> "pd.DataFrame":
     return table
 
 
+def answer_of(table: "pd.DataFrame") -> tuple[str, ...]:
+    """Return the tokens or labels that a table's numbers are about; none: whole targets."""
+    answer = table.attrs.get("answer", ())
+    return tuple(map(str, answer if isinstance(answer, tuple) else (answer,)))
+
+
+def _answers(setting: Setting) -> Mapping[str, str]:
+    """Return the answers that a page suggests: of the last row of the sentence that is shown."""
+    suggested: dict[str, str] = resolved(effects.ANSWER.suggested, setting)
+    return suggested | ({"": setting.gettext(N_("the whole target"))} if effects.predicts_next(setting) else {})
+
+
 def _curves(setting: Setting) -> Any:
     from visformer.pictures.charts.effects import pruning_curves
 
-    _ = setting.gettext
+    _, table = setting.gettext, setting.source.measure(pruned, answer=spoken(setting["answer"]))
+    lost = _(N_("rise of the loss, nats a token"))
+    if answer := answer_of(table):
+        lost = _(N_("fall of {answer}, nats")).format(answer=logit_of(answer, _))
     return pruning_curves(
-        setting.source.measure(pruned),
+        table,
         names=(_(N_("least important first")), _(N_("random order"))),
-        axes=(_(N_("heads silenced")), _(N_("rise of the loss, nats a token"))),
+        axes=(_(N_("heads silenced")), lost),
         title=_(N_("heads silenced one after another")),
         theme=setting.source.theme,
     )
@@ -182,13 +201,23 @@ def _curves(setting: Setting) -> Any:
 EFFECT = Choice(
     name="effect", label=N_("Method"), help="What is done to a head: zero, mean or gradient.", values=METHODS,
 )
+ANSWER = replace(
+    effects.ANSWER, label=N_("Effect on"), suggested=_answers,
+    help='A token or a label, or a pair such as "is - are", in the last row of each sentence; else the whole target.',
+    tooltip=N_(
+        "A token or a label in the last row of each sentence, or a pair such as “is − are”: by how much the first is "
+        "ahead."
+    ),
+)
 RANKED = Picture(
-    name="head-effects", view="ranked", title=N_("Ranked"), options=(EFFECT,), in_handouts=False,
-    draw=lambda setting: effect_maps(setting.source.measure(ranked, method=setting["effect"])),
+    name="head-effects", view="ranked", title=N_("Ranked"), options=(EFFECT, ANSWER), in_handouts=False,
+    draw=lambda setting: effect_maps(
+        setting.source.measure(ranked, method=setting["effect"], answer=spoken(setting["answer"]))
+    ),
     look_for=N_("How much worse is the target predicted without this one head? Which heads could one do without?"),
 )
 PRUNED = Picture(
-    name="pruning", view="pruned", title=N_("Pruned"), in_handouts=False, draw=_curves,
+    name="pruning", view="pruned", title=N_("Pruned"), options=(ANSWER,), in_handouts=False, draw=_curves,
     look_for=N_("Heads are ranked on one half of the sentences and silenced on the other. How many does it take?"),
 )
 KNOWN = Picture(

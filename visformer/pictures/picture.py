@@ -1,10 +1,10 @@
 """A picture and what a model makes of it: which patches a word or a patch reads, and what blocking some changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,14 +86,14 @@ def writes(trace: Trace) -> bool:
     return "next" in trace.tokens and bool(written(trace))
 
 
-def stack_of_patches(trace: Trace) -> Literal["encoder", "decoder"]:
-    """Return the stack in which patches read each other: of a decoder-only model they are among its tokens."""
-    return "encoder" if trace.patches[0] == "src" else "decoder"
+def stack_of_patches(trace: Trace) -> str:
+    """Return the attention in which patches read each other: of a decoder-only model they are among its tokens."""
+    return "encoder.self_attn" if trace.patches[0] == "src" else "decoder.self_attn"
 
 
-def reading_kind(trace: Trace) -> Literal["self_attn", "cross_attn"]:
+def reading_stack(trace: Trace) -> str:
     """Return the attention by which words read patches: a decoder-only model has both in one row."""
-    return "cross_attn" if trace.patches[0] == "src" else "self_attn"
+    return "decoder.cross_attn" if trace.patches[0] == "src" else "decoder.self_attn"
 
 
 def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
@@ -115,13 +115,11 @@ def word_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
             model=trace.meta.get("model"),
         )
     _, patches = trace.patches
-    return _weights(trace, "decoder", reading_kind(trace), head)[written(trace)][:, patches]
+    return _weights(trace, reading_stack(trace), head)[written(trace)][:, patches]
 
 
-def _weights(
-    trace: Trace, stack: Literal["encoder", "decoder"], kind: Literal["self_attn", "cross_attn"], head: Any
-) -> Floats:
-    layers = trace.layers(stack, kind)
+def _weights(trace: Trace, stack: str, head: Any) -> Floats:
+    layers = trace.layers(stack)
     if head is None:
         every = np.concatenate([each.value for each in layers.values()])
         mean: Floats = every.mean(axis=0, dtype=np.float64)  # (query, key)
@@ -135,7 +133,7 @@ def telling_word(trace: Trace) -> int:
     Of a decoder-only model the last one, which it adds itself; where no object is known, the first.
     """
     weights, found = word_weights(trace), objects(trace).values()
-    if reading_kind(trace) == "self_attn":
+    if reading_stack(trace) == "decoder.self_attn":
         return len(weights) - 1
     return int(np.max([weights[:, patches].sum(axis=1) for patches in found], axis=0).argmax()) if found else 0
 
@@ -155,7 +153,7 @@ def telling_head(trace: Trace) -> tuple[int, int]:
     among = slice(trace.patches[1].start, trace.patches[1].stop)
     scores = {
         (layer, head): np.mean([_together(pattern, patches) for patches in objects(trace).values()] or [0])
-        for layer, each in trace.layers(stack_of_patches(trace), "self_attn").items()
+        for layer, each in trace.layers(stack_of_patches(trace)).items()
         for head, pattern in enumerate(each.value[:, among, among])
     }
     return max(scores, key=scores.__getitem__)
@@ -188,7 +186,7 @@ def reading(trace: Trace, word: int, head: tuple[int, int] | None = None, gettex
     weights, found = word_weights(trace, head), objects(trace)
     patch = int(weights[word].argmax())
     sums = [weights[:, patches].sum(axis=1) for patches in found.values()]
-    if found or reading_kind(trace) == "self_attn":  # else words read nothing but the picture
+    if found or reading_stack(trace) == "decoder.self_attn":  # else words read nothing but the picture
         sums.append(weights.sum(axis=1) - np.sum(sums, axis=0))
     table = np.stack([*sums, weights[:, patch]], axis=1)  # (word, column)
     pointed = np.repeat(table[None], weights.shape[1], axis=0)  # (patch, word, column)
@@ -347,7 +345,7 @@ def patch_weights(trace: Trace, head: tuple[int, int] | None = None) -> Floats:
     Returns:
         (token, patch); each row sums to 1, or to less where tokens that stand for no patch are read as well.
     """
-    return _weights(trace, stack_of_patches(trace), "self_attn", head)[:, trace.patches[1]]
+    return _weights(trace, stack_of_patches(trace), head)[:, trace.patches[1]]
 
 
 def between(trace: Trace, patch: int, head: tuple[int, int] | None = None) -> list[Panel]:
@@ -425,7 +423,7 @@ def blocking(
     if "next" not in plain.tokens:
         return _of_labels(plain, model.trace(source, edits=edits, record=("logits",)))
     ids, language = plain.meta["ids"]["next"], plain.meta["to"]
-    if reading_kind(plain) == "cross_attn":
+    if reading_stack(plain) == "decoder.cross_attn":
         own = model.trace(source, to=language, edits=edits, record=("logits",))
         forced = model.trace(source, ids[:-1], to=language, edits=edits, record=("logits",))
     else:
@@ -443,9 +441,9 @@ def _blocks(trace: Trace, token: int, *, everywhere: bool) -> list["Block"]:
     from visformer.edits import Block
 
     side, patches = trace.patches
-    if reading_kind(trace) == "cross_attn" and "tgt" in trace.tokens:
+    if reading_stack(trace) == "decoder.cross_attn" and "tgt" in trace.tokens:
         return [Block(path, key=token) for path in ("decoder.*.cross_attn", *["encoder.*.self_attn"] * everywhere)]
-    path, n = f"{stack_of_patches(trace)}.*.self_attn", len(trace.tokens[side])
+    path, n = stack_of_patches(trace).replace(".", ".*."), len(trace.tokens[side])
     if everywhere:
         return [Block(path, key=token)]
     readers = [(0, patches.start), (patches.stop, n)] if side == "src" else [(patches.stop - 1, n)]
@@ -526,15 +524,12 @@ def head_of(value: str) -> tuple[int, int] | None:
     return int(layer) - 1, int(head) - 1
 
 
-def _heads(readers: Literal["words", "patches"]) -> Any:
+def _heads(stack: Callable[[Trace], str]) -> Any:
     def values(setting: Setting) -> Mapping[str, str]:
         said, trace = setting.gettext(N_("Layer {layer}, head {head}")), _trace(setting)
         known = _BUNDLED
         if trace is not None:
-            place: Any = stack_of_patches(trace), "self_attn"
-            if readers == "words":
-                place = "decoder", reading_kind(trace)
-            known = {at: each.shape[0] for at, each in trace.layers(*place).items()}
+            known = {at: each.shape[0] for at, each in trace.layers(stack(trace)).items()}
         return {MEAN: N_("Mean of all heads")} | {
             f"{layer + 1}.{head + 1}": said.format(layer=layer + 1, head=head + 1)
             for layer, n_heads in known.items()
@@ -600,12 +595,12 @@ PATCH = PlaceOption(
 HEAD = Choice(
     name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",
     widget="selectbox",
-    values=_heads("words"), default=MEAN,
+    values=_heads(reading_stack), default=MEAN,
 )  # fmt: skip
 READER = replace(
     HEAD, name="encoder_heads", link="encoder_head",
     help="Layer and head, such as 1.2, or mean; by default the one that stays in an object, if objects are known.",
-    values=_heads("patches"), default=lambda setting: _reader(setting.patterns),
+    values=_heads(stack_of_patches), default=lambda setting: _reader(setting.patterns),
 )  # fmt: skip
 OBJECT = Choice(
     name="object", label=N_("Blocked part"),

@@ -17,7 +17,7 @@ from visformer.panel import AXIS_TITLES, Labels, Panel, numbered, traced
 from visformer.pictures.registry.setting import Setting
 from visformer.system import limits
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.stacks import Stack, shape_of, stack_named
 
 ONE_WORD = {
     "I went to Northeastern University.": "I went to Northeastern China.",
@@ -107,7 +107,7 @@ def head_in_both(
         gettext: translates titles and the note.
     """
     part, _layer, kind = paths[0].split(".")
-    rows, columns = partners_of(first, second, part, kind)  # type: ignore[arg-type]
+    rows, columns = partners_of(first, second, f"{part}.{kind}")
     titled = gettext(N_("{side}: layer {layer}, head {head}"))
     a, b = (
         traced(
@@ -186,8 +186,8 @@ _IS_NULL = N_("These two trainings differ in their seed only: other pairs are to
 
 def similarities(setting: Setting, sides: Sides) -> Panel:
     """Draw how similar each head of A is to its match in B."""
-    table = match_heads(sides.first, sides.second, setting.part, setting.kind)
-    layers = sides.first.layers(setting.part, setting.kind)
+    table = match_heads(sides.first, sides.second, setting["stack"])
+    layers = sides.first.layers(setting["stack"])
     return heads(
         layers,
         table["similarity"].to_numpy().reshape(shape_of(layers)[:2]),
@@ -211,7 +211,7 @@ def read_by_both(setting: Setting) -> tuple[Trace, Trace]:
     second = setting.source.read(first.source, target, model=name)
     if target and first.tokens.get("src") and not second.tokens.get("src"):
         second = setting.source.read(str(target), model=name)
-    (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+    stack = stack_named(setting["stack"])
     if not stack.in_trace(second):
         lacks = N_("{model} has no such attention ({attention}), whose heads could be compared: choose another model.")
         raise TraceError(lacks, model=name, attention=stack.label)
@@ -239,8 +239,7 @@ def matches(first: Trace, second: Trace, stack: Stack) -> tuple[list[tuple[int, 
         TraceError: no row has a partner.
     """
     _check_size(first, second, stack)
-    part, kind = stack.name.split(".")
-    similarity = head_similarity(first, second, part, kind)  # type: ignore[arg-type]
+    similarity = head_similarity(first, second, stack.name)
     ones, others = (
         [(layer, head) for layer, each in stack.layers(trace).items() for head in range(len(each.value))]
         for trace in (first, second)
@@ -261,6 +260,6 @@ def _describe_similarity(setting: Setting, table: Any) -> list[str]:
         return [described]
     text = str((trace.meta.get("target") if setting.part == "decoder" else None) or trace.meta["source"])
     one, other = (setting.source.read(text, model=name) for name in (GPT, GPT_2))
-    null = match_heads(one, other, "decoder")
+    null = match_heads(one, other, "decoder.self_attn")
     null_described = setting.gettext(_NULL).format(matched=null["similarity"].mean(), floor=null["floor"].mean())
     return [described, null_described]

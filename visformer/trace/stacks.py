@@ -7,7 +7,7 @@ from visformer.errors import N_, TraceError
 from visformer.trace.names import PREFIX
 
 if TYPE_CHECKING:  # numpy
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from visformer.trace import Trace, TracedTensor
 
@@ -49,7 +49,7 @@ class Stack:
 
     def layers(self, trace: "Trace") -> "Mapping[int, TracedTensor]":
         """This attention's patterns by layer, see :meth:`visformer.trace.Trace.layers`."""
-        return trace.layers(self.part, self.kind)
+        return trace.layers(self.name)
 
 
 STACKS = (
@@ -66,6 +66,27 @@ STACKS = (
         N_("target reads source"), N_("translation reads sentence"),
     ),
 )  # fmt: skip
+
+
+def stack_named(name: str, among: "Collection[Stack]" = STACKS) -> Stack:
+    """Find an attention by its name, a :data:`StackName`.
+
+    Args:
+        name: such as "decoder.cross_attn".
+        among: those that there are.
+
+    Raises:
+        TraceError: there is none of this name.
+    """
+    found = next((stack for stack in among if stack.name == name), None)
+    if found is None:
+        raise TraceError(
+            N_("{name}={value!r} is unknown: choose one of {choices}."),
+            name="stack",
+            value=name,
+            choices=", ".join(stack.name for stack in among),
+        )
+    return found
 
 
 def shape_of(layers: "Mapping[int, TracedTensor]") -> tuple[int, int, int, int]:

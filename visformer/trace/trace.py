@@ -36,7 +36,7 @@ from visformer.trace.from_arrays import (
 from visformer.trace.labels import can_be_written, check_labels
 from visformer.trace.names import PREFIX, Axis, axes_of
 from visformer.trace.overview import PatternOnDemand
-from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.stacks import STACKS, Stack, shape_of, stack_named
 from visformer.trace.tensor import TracedTensor
 
 _SHORT = 60
@@ -231,49 +231,44 @@ class Trace:
         values = values if values.dtype == np.bool_ else values.astype(np.float32)
         return replace(self, tensors={**self.tensors, name: TracedTensor(name, values, known)})
 
-    def layers(
-        self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> Mapping[int, TracedTensor]:
-        """The patterns of one kind of attention by layer, (head, query, key) each.
+    def layers(self, stack: str) -> Mapping[int, TracedTensor]:
+        """The patterns of one attention by layer, (head, query, key) each.
 
         Layers keep the numbers that they have in the model. Some may be missing: those that were not recorded, and in a
         hybrid model those that have no attention.
 
         Args:
-            stack: "encoder" or "decoder".
-            attention: "self_attn", or for the decoder "cross_attn".
+            stack: the name of the attention, such as "decoder.cross_attn".
 
         Returns:
             Index of each recorded layer, from 0 and ascending, to its pattern, not copied; each row sums to 1. Of a
             Trace of maps, its maps.
 
         Raises:
-            MissingTensor: no layer's pattern of this kind was recorded.
+            MissingTensor: no layer's pattern of this attention was recorded.
+            TraceError: there is no attention of this name.
         """
-        part, kind = re.escape(str(stack)), re.escape(str(attention))
-        named = re.compile(rf"{part}\.(\d+)\.{kind}\.(?:pattern|map)")
+        of = stack_named(stack)
+        named = re.compile(rf"{of.part}\.(\d+)\.{of.kind}\.(?:pattern|map)")
         found = {int(match[1]): name for name in self.tensors if (match := named.fullmatch(name))}
         if not found:
-            found = {0: f"{stack}.0.{attention}.pattern"}  # raises MissingTensor
+            found = {0: f"{of.part}.0.{of.kind}.pattern"}  # raises MissingTensor
         return MappingProxyType({layer: self[found[layer]] for layer in sorted(found)})
 
-    def stack(
-        self, stack: Literal["encoder", "decoder"], attention: Literal["self_attn", "cross_attn"] = "self_attn"
-    ) -> NDArray[np.float32]:
+    def stack(self, stack: str) -> NDArray[np.float32]:
         """The patterns of :meth:`layers` as one array, whose rows are the layers in that order.
 
         Args:
-            stack: "encoder" or "decoder".
-            attention: "self_attn", or for the decoder "cross_attn".
+            stack: the name of the attention, such as "decoder.cross_attn".
 
         Returns:
             (layer, head, query, key), float32, copied.
 
         Raises:
-            MissingTensor: no layer's pattern of this kind was recorded.
-            TraceError: the layers have different numbers of heads.
+            MissingTensor: no layer's pattern of this attention was recorded.
+            TraceError: there is no attention of this name, or its layers have different numbers of heads.
         """
-        layers = self.layers(stack, attention)
+        layers = self.layers(stack)
         shape_of(layers)
         return np.stack([tensor.value for tensor in layers.values()])
 

@@ -180,7 +180,7 @@ def _read(
         texts = [caption(scene, language) for scene in scenes]
         traces = model.trace_many(map(render, scenes), texts, to=language, record="decoder.*.cross_attn.pattern")
         for number, (scene, text, trace) in enumerate(zip(scenes, texts, traces, strict=True)):
-            maps = _maps(trace.stack("decoder", "cross_attn"))
+            maps = _maps(trace.stack("decoder.cross_attn"))
             names = [(row, *which) for row in READINGS for which in maps]
             shown = patches_of(scene, model.info.patch_size)  # (object, patch)
             tokens = model.tokenizer.spans(text)

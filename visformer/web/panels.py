@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visformer.errors import N_, translated
-from visformer.panel import Labels, Panel, Stage
+from visformer.panel import Labels, Panel, Speaker, Stage
 from visformer.pictures.style import CURVES, RAMPS, SYMBOLS, visible
 from visformer.web.message import Numbers, write_message
 
@@ -98,7 +98,8 @@ def pack_panels(
         ],
         "told": told,
         "ramp": RAMPS,
-        "mark": {theme: colours[1] for theme, colours in CURVES.items()},
+        "colours": CURVES,
+        "roles": [{"label": localize(said.label), "colour": said.colour} for said in _speakers(shown)],
         "text": {"lang": lang, **{name: gettext(text) for name, text in _TEXT.items()}},
     }
     return write_message("panels", header, numbers, to=to)
@@ -106,6 +107,13 @@ def pack_panels(
 
 def _columns(shown: Sequence[Panel | Sequence[Panel]]) -> list[Sequence[Panel]]:
     return [[one] if isinstance(one, Panel) else one for one in shown]
+
+
+def _speakers(shown: Sequence[Panel | Sequence[Panel]]) -> list[Speaker]:
+    """Return who says the tokens of a chat that label rows or columns."""
+    sides = [side for column in _columns(shown) for panel in column for side in (panel.rows, panel.columns)]
+    said = {one for side in sides if side.written for one in side.speakers if one}
+    return sorted(said, key=lambda one: one.colour)
 
 
 def _panel(panel: Panel, numbers: Numbers, localize: Callable[[str], str]) -> dict[str, Any]:
@@ -136,9 +144,10 @@ def _side(labels: Labels, localize: Callable[[str], str]) -> dict[str, Any]:
     return {
         "title": localize(labels.title),
         "texts": [visible(text) if text else "" for text in labels.texts],
-        "places": labels.places,
+        "places": labels.numbers if labels.places else [],
         "special": [int(special) for special in labels.special],
         "after": [visible(text) for text in labels.after],
+        "roles": [one and one.colour for one in labels.speakers],
         "numeric": labels.numeric,
         "written": labels.written,
     }

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from visformer.analysis.heads import SCORES, Score, head_scores, of_tokens
 from visformer.errors import N_
-from visformer.panel import Scale, map_scale, stack_says, stack_title, ticks
+from visformer.panel import Scale, map_scale, speakers_of, stack_says, stack_title, ticks
 from visformer.pictures.style import CURVES, RAMPS, visible
 from visformer.system import limits
 from visformer.trace import Trace, TracedTensor
@@ -34,7 +34,7 @@ from visformer.web import tiles
 from visformer.web.chunks import CODE_BYTES, FLOAT_BYTES, FOCUS_BYTES, Chunk, Focus, Plan, Shape
 from visformer.web.codes import encode
 from visformer.web.message import Numbers, write_message
-from visformer.web.words import TEMPLATE, role_names, words
+from visformer.web.words import words
 
 SCORED_WEIGHTS = 2_000_000
 """Up to this many weights, the heads' scores are part of the first message; computing more would delay it."""
@@ -235,13 +235,10 @@ class _Feed:
             "special": dict(trace.special),
             "words": dict(trace.words),
             "sentences": {},
-            "roles": {},
+            "roles": {
+                side: [one and one.name for one in said] for side in trace.roles if (said := speakers_of(trace, side))
+            },
         }
-        if names := role_names(trace):
-            for side, roles in trace.roles.items():
-                before = len(roles) - len(trace.tokens[side.removeprefix(PREFIX)])  # keys that no template has written
-                named = (names.get(role, TEMPLATE) for role in roles[before:])
-                self.labels["roles"][side] = [*[None] * before, *named]
         for stack in STACKS:
             if stack.in_trace(trace):
                 self._take(trace, stack)
@@ -330,7 +327,7 @@ class _Feed:
             "thumb": thumbs.shape[2:],
             "thumbs": numbers.add(thumbs),
             "values": self.values.get(stack.name) if self.scored_at_once else None,
-            **({"tiles": tiles.describe(self.shapes[stack.name])} if stack.name in self._on_demand else {}),
+            **({"tiles": tiles.describe()} if stack.name in self._on_demand else {}),
             **self._kind(stack),
         }
 

@@ -1,6 +1,5 @@
 """The explorer's texts. Indices become 1-based only when the browser writes them."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -136,6 +135,8 @@ _LONG_TEXT = {
     "cell_mean": N_("Each cell shows the mean of {n} × {n} weights."),
     "cell_coming": N_("A coarse picture, until finer weights arrive."),
     "cell_absent": N_("A coarse picture: the app computes the single weights of a text so long."),
+    "cell_computed": N_("The weights of the words that are left are being computed."),
+    "cell_left": N_("What is left out has no rows and columns here, at any zoom; the thumbnails have the whole text."),
     "largest_of": N_("the largest of {n} × {n} weights around here"),
     "edges": N_("Bars: at the right what each word gives to others, below what it gets from them."),
     "edges_cross": N_("Bars below: what each word gets."),
@@ -152,7 +153,7 @@ _LONG_TEXT = {
     "scope_close": N_("All sentences"),
     "is_long": N_(
         "This text is long, and its weights are computed where you look: words cannot be joined, heads combined, or "
-        "weights left out."
+        "small weights left out."
     ),
 }
 """Besides, or in place of others, of a text whose heads are computed on demand."""
@@ -173,25 +174,13 @@ _KEYS = (
     ("?", N_("show or hide this list")),
 )
 
-_SHORT_KEYS = ("m", "w", "x")
+_SHORT_KEYS = ("m", "w")
 """Keys for what is derived from all weights, which a long text does not have."""
 
 _LONG_KEYS = (
     ("f", N_("find a word; Enter: the next place")),
     ("Enter", N_("the words of the two sentences that are chosen")),
 )
-
-TEMPLATE = "template"
-"""In links, what a chat template writes between the messages."""
-
-
-def role_names(trace: Trace) -> dict[str | None, str]:
-    """Map each role in a Trace's chat to its name in links, in the order of :func:`visformer.panel.speakers`."""
-    return {
-        role: TEMPLATE if role is None else re.sub(r"[^a-z0-9_-]", "_", role.lower())[:32] or "_"
-        for role in speakers(trace)
-    }
-
 
 _SIDES = (("src", N_("Source")), ("tgt", N_("Target")))
 _ONLY = N_("Text")
@@ -213,12 +202,10 @@ def words(trace: Trace, gettext: Callable[[str], str], lang: str) -> dict[str, A
         quantity = trace.meta.get("quantity") or gettext(N_("Values"))
         sentence = gettext(N_("{quantity}: colours from {low} to {high}."))
         text["sums"] = text["legend"] = sentence.format(quantity=quantity, low=low, high=high)
-    names = role_names(trace)
     return {
         "text": {"lang": lang, **text},
         "roles": [
-            {"name": names[role], "label": gettext(one.label), "colour": one.colour}
-            for role, one in speakers(trace).items()
+            {"name": one.name, "label": gettext(one.label), "colour": one.colour} for one in speakers(trace).values()
         ],
         "keys": [(key, gettext(about)) for key, about in keys],
         "sides": [

@@ -50,7 +50,7 @@ def test_a_refused_model_is_not_downloaded_or_read(tmp_path):
 
 def test_big_bird_with_full_attention_is_shown():
     model = vf.wrap(tiny_module("big_bird", attention_type="original_full"), tokenizer())
-    assert model.trace("I went to school").stack("encoder").shape == (3, 4, 6, 6)
+    assert model.trace("I went to school").stack("encoder.self_attn").shape == (3, 4, 6, 6)
 
 
 def test_a_family_that_nobody_listed_is_refused_if_it_returns_no_patterns(monkeypatch):

@@ -50,7 +50,7 @@ def test_minilm_has_the_patterns_and_hidden_states_of_transformers(minilm):
             theirs = module(**inputs, output_attentions=True, output_hidden_states=True)
         trace = minilm.trace(text, record=("*",))
         assert trace.meta["ids"]["src"] == inputs["input_ids"][0].tolist()
-        assert trace.stack("encoder").shape == (6, 12, len(trace.tokens["src"]), len(trace.tokens["src"]))
+        assert trace.stack("encoder.self_attn").shape == (6, 12, len(trace.tokens["src"]), len(trace.tokens["src"]))
         for layer, pattern in enumerate(theirs.attentions):
             np.testing.assert_allclose(trace[f"encoder.{layer}.self_attn.pattern"], pattern[0], atol=1e-5)
             if not IS_OLD:  # which shows patterns only

@@ -131,7 +131,7 @@ def test_what_a_patch_shows_can_be_changed_and_has_gradients():
 
     edited, plain = (model.trace(image=each, edits=how) for each, how in ((given, blacken), (black, ())))
     np.testing.assert_array_equal(edited.image, black)
-    np.testing.assert_allclose(edited.stack("encoder"), plain.stack("encoder"), atol=1e-5)
+    np.testing.assert_allclose(edited.stack("encoder.self_attn"), plain.stack("encoder.self_attn"), atol=1e-5)
     found = model.gradients(given, at="src.pixels", of=lambda logits: logits[1]).values["src.pixels"]
     twin, std = encoder("vit"), torch.tensor([0.2, 0.25, 0.3]).reshape(-1, 1, 1)
     pixels = processor_of("vit")(images=Image.fromarray(given), return_tensors="pt")["pixel_values"].requires_grad_()
@@ -152,7 +152,7 @@ def test_a_picture_may_be_an_array_an_image_or_a_file(how, tmp_path):
     np.testing.assert_array_equal(read.image, trace.image)
     assert read.patches == trace.patches
     (other,) = model.trace_many([given])
-    np.testing.assert_array_equal(other.stack("encoder"), trace.stack("encoder"))
+    np.testing.assert_array_equal(other.stack("encoder.self_attn"), trace.stack("encoder.self_attn"))
 
 
 # A half for texts and one for pictures --------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_both_halves_of_clip_give_what_the_whole_model_returns(kind):
     of_text, of_picture = model.trace(TEXT, record="*"), model.trace(image=given, record="*")
     for trace, output in ((of_text, theirs.text_model_output), (of_picture, theirs.vision_model_output)):
         returned = torch.cat(output.attentions).numpy()
-        np.testing.assert_allclose(trace.stack("encoder"), returned, atol=1e-5)
+        np.testing.assert_allclose(trace.stack("encoder.self_attn"), returned, atol=1e-5)
     assert of_text.tokens["src"] == model.tokenize(TEXT) and of_picture.tokens["src"][-1] == "r2c2"
     np.testing.assert_array_equal(of_picture.image, given)
     silent = model.trace(image=given, edits=Silence("encoder.0.self_attn", 1), record="*.heads")
@@ -194,7 +194,7 @@ def test_a_decoder_reads_a_picture_among_its_tokens(kind):
     read = processor(text=[text], images=[Image.fromarray(given)], return_tensors="pt")
     with torch.no_grad():
         theirs = twin(**read, output_attentions=True)
-    np.testing.assert_allclose(trace.stack("decoder"), torch.cat(theirs.attentions), atol=1e-5)
+    np.testing.assert_allclose(trace.stack("decoder.self_attn"), torch.cat(theirs.attentions), atol=1e-5)
     np.testing.assert_allclose(trace["logits"], theirs.logits[0], atol=1e-4)
     side, places = trace.patches
     tokens = trace.tokens["tgt"]
@@ -324,7 +324,7 @@ def test_a_folder_is_loaded_with_what_the_model_reads_with(kind, tmp_path):
     model, given = vf.load(tmp_path), picture(3, 2) if kind == "vit" else picture(2, 2)
     how = {"text": "It is"} if kind == "llava" else {}
     trace, wanted = (each.trace(image=given, **how) for each in (model, vf.wrap(module, processor)))
-    stack = "decoder" if kind == "llava" else "encoder"
+    stack = "decoder.self_attn" if kind == "llava" else "encoder.self_attn"
     np.testing.assert_allclose(trace.stack(stack), wanted.stack(stack), atol=1e-5)
     np.testing.assert_array_equal(trace.image, given)
 

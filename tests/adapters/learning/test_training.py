@@ -49,7 +49,7 @@ def test_moments_are_those_of_the_model():
     moment = training.moment()
     model = vf.load(Recipe("sort", step=8).name)
     trace = model.trace(training.probe.batch.ids[0].tolist())
-    assert np.abs(trace.stack("decoder", "self_attn") - moment.patterns / 255).max() < 0.003
+    assert np.abs(trace.stack("decoder.self_attn") - moment.patterns / 255).max() < 0.003
     assert moment.patterns.shape[2:] == (len(training.sight.queries), len(training.sight.keys))
 
 
@@ -76,7 +76,7 @@ def test_a_model_of_attention_alone_says_so():
     assert "attention alone" in trace.lacks("decoder.0.ffn.out")
     assert trace.blocks.decoder.sublayers == ("self_attn",)
     open_model = vf.load(Recipe(variant="no-mask", step=0).name)
-    assert (open_model.trace("abcab").stack("decoder", "self_attn")[..., 0, -1] > 0).all()
+    assert (open_model.trace("abcab").stack("decoder.self_attn")[..., 0, -1] > 0).all()
 
 
 TRAIN = """\

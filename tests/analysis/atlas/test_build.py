@@ -80,7 +80,7 @@ def test_an_atlas_has_the_scores_of_the_explorer(data, tmp_path):
     model = tiny_translator()
     atlas = build(model, data, tmp_path / "out", shard=len(TEXTS))
     for stack, part in atlas.heads.groupby("stack"):
-        for name, mean in mean_head_scores(model.trace_many(TEXTS), *stack.split(".")).items():
+        for name, mean in mean_head_scores(model.trace_many(TEXTS), stack).items():
             assert part[name].to_numpy().reshape(mean.shape) == pytest.approx(mean, rel=1e-9)
     assert set(atlas.heads["stack"]) == {"encoder.self_attn", "decoder.self_attn", "decoder.cross_attn"}
     assert {measure.name for measure in MEASURES} > {score.name for score in SCORES}
@@ -88,7 +88,7 @@ def test_an_atlas_has_the_scores_of_the_explorer(data, tmp_path):
 
 def test_spread_histograms_and_effects_are_those_of_the_texts(built):
     atlas, *_ = built
-    scores = [mean_head_scores(trace, "decoder") for trace in tiny_gpt().trace_many(TEXTS)]
+    scores = [mean_head_scores(trace, "decoder.self_attn") for trace in tiny_gpt().trace_many(TEXTS)]
     entropies = np.stack([score["entropy"] for score in scores])
     assert atlas.heads["entropy_sd"].to_numpy() == pytest.approx(entropies.std(axis=0, ddof=1).ravel(), rel=1e-6)
     assert (atlas.heads["entropy_texts"] == len(TEXTS)).all()

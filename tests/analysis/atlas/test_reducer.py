@@ -31,10 +31,9 @@ def sides(stack):
 
 def by_hand(trace, stack):
     """Yield for each head the rows of statistics beside the scores, cell by cell: name, then a value a row."""
-    part, kind = stack.split(".")
     queries, keys = (trace.tokens[side] for side in sides(stack))
     marks = trace.special[sides(stack)[1]]
-    layers = trace.layers(part, kind)
+    layers = trace.layers(stack)
     for layer, head in np.ndindex(SHAPE):
         weights = layers[layer].value[head].astype(float)
         most = max(range(len(keys)), key=lambda k: weights[:, k].sum())
@@ -43,10 +42,14 @@ def by_hand(trace, stack):
             rows["special"].append(sum(w for k, w in enumerate(row) if marks[k]))
             rows["punctuation"].append(sum(w for k, w in enumerate(row) if keys[k] in ",." and not marks[k]))
             rows["sink"].append(row[most])
-            followers = [k for k in range(1, q + 1) if keys[k - 1] == queries[q]] if kind == "self_attn" else []
+            followers = [k for k in range(1, q + 1) if keys[k - 1] == queries[q]] if stack.endswith("self_attn") else []
             if followers:
                 rows["induction"].append(sum(row[k] for k in followers))
-        yield layer, head, {name: values for name, values in rows.items() if kind == "self_attn" or name != "induction"}
+        yield (
+            layer,
+            head,
+            {name: values for name, values in rows.items() if stack.endswith("self_attn") or name != "induction"},
+        )
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -75,7 +78,7 @@ def test_statistics_equal_their_definitions(stack):
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_scores_of_the_explorer_are_those_of_many_texts(stack):
     sums = whole().sums[stack]
-    for name, mean in mean_head_scores((trace for _, trace in corpus()), *stack.split(".")).items():
+    for name, mean in mean_head_scores((trace for _, trace in corpus()), stack).items():
         rows, total = sums.measures[sums.names.index(name), :2]
         assert total / rows == pytest.approx(mean, rel=1e-12)
 
@@ -85,7 +88,7 @@ def test_offsets_and_positions_count_every_cell_and_row(stack):
     sums = whole().sums[stack]
     offsets, positions = np.zeros((2, *SHAPE, 2 * OFFSETS + 1)), np.zeros((2, *SHAPE, POSITIONS))
     for _, trace in corpus():
-        for layer, tensor in trace.layers(*stack.split(".")).items():
+        for layer, tensor in trace.layers(stack).items():
             for (head, q, k), weight in np.ndenumerate(tensor.value.astype(float)):
                 place = max(0, min(2 * OFFSETS, k - q + OFFSETS))
                 offsets[:, layer, head, place] += weight, 1
@@ -108,7 +111,7 @@ def test_examples_are_the_cells_that_exceed_equal_weights_most(stack):
     for head in range(SHAPE[0] * SHAPE[1]):
         found = {}  # by text, the strongest and earliest
         for number, (record, trace) in enumerate(corpus()):
-            pattern = trace.layers(*stack.split("."))[head // SHAPE[1]].value[head % SHAPE[1]]
+            pattern = trace.layers(stack)[head // SHAPE[1]].value[head % SHAPE[1]]
             cells = []
             for (q, k), weight in np.ndenumerate(pattern):
                 words = trace.tokens[queries][q], trace.tokens[keys][k]
@@ -125,7 +128,7 @@ def test_examples_are_the_cells_that_exceed_equal_weights_most(stack):
             trace = corpus()[each.number][1]
             assert each.query_token == trace.tokens[queries][each.query]
             assert each.key_token == trace.tokens[keys][each.key]
-            tensor = trace.layers(*stack.split("."))[head // SHAPE[1]].value
+            tensor = trace.layers(stack)[head // SHAPE[1]].value
             assert each.weight == tensor[head % SHAPE[1], each.query, each.key]
 
 
@@ -135,7 +138,7 @@ def test_a_histogram_counts_the_means_of_texts(stack):
     for layer, head in np.ndindex(SHAPE):
         values = {"sink": [], "entropy": [], "distance": []}
         for _, trace in corpus():
-            weights = trace.layers(*stack.split("."))[layer].value[head].astype(float)
+            weights = trace.layers(stack)[layer].value[head].astype(float)
             n, m = weights.shape
             values["sink"].append(weights.sum(axis=0).max() / n)
             largest = sum(math.log(q + 1 if stack == "decoder.self_attn" else m) for q in range(n))
@@ -229,8 +232,8 @@ def test_agreement_with_a_tree_and_with_word_alignment():
     )
     record = Record("-", 1, "the cat sat down", heads=TREE, alignment=((1, 0), (2, 1)))
     found = {}
-    for part, kind in (("encoder", "self_attn"), ("decoder", "cross_attn")):
-        layers = trace.layers(part, kind)
+    for stack in ("encoder.self_attn", "decoder.cross_attn"):
+        layers = trace.layers(stack)
         found |= measured([record], [trace], layers, np.stack([layer.value for layer in layers.values()])[None]).totals
     w, c = pattern[0, 0], cross[0, 0]
     heads = w[1, 2] + w[1, 3] + w[2, 4] + w[3, 4] + w[5, 4]
@@ -247,8 +250,8 @@ def test_agreement_with_a_tree_and_with_word_alignment():
 def test_a_tree_of_other_words_and_links_beyond_the_text_are_not_counted():
     _, trace = corpus()[0]
     record = Record("-", 1, "a", heads=(0,), alignment=((99, 0),))
-    for part, kind in (("encoder", "self_attn"), ("decoder", "cross_attn")):
-        layers = trace.layers(part, kind)
+    for stack in ("encoder.self_attn", "decoder.cross_attn"):
+        layers = trace.layers(stack)
         found = measured([record], [trace], layers, np.stack([layer.value for layer in layers.values()])[None]).totals
         assert not {"syntactic_head", "dependents", "alignment"} & found.keys()
-        assert found.keys() <= {*names(cross=kind == "cross_attn")}
+        assert found.keys() <= {*names(cross=stack == "decoder.cross_attn")}

@@ -14,6 +14,7 @@ steps:
     link: {{stack: cross, layer: 3, head: 3}}
     guess: {}
 """
+PAIR = "expected two words, such as is − are, with the kind next."
 
 
 def step_of(guess):
@@ -26,6 +27,7 @@ def test_a_question_is_about_the_head_of_the_link_unless_it_says_otherwise():
     wanted = step_of("{kind: model, stack: encoder, layer: 1}").guess
     assert (wanted.kind, wanted.word) == ("model", None)
     assert (wanted.place.stack, wanted.place.layer, wanted.place.head) == ("encoder.self_attn", 0, 2)
+    assert step_of("{kind: next, between: is − are}").guess.between == "is − are"
 
 
 def test_a_step_with_a_question_keeps_its_sentence():
@@ -40,7 +42,9 @@ def test_a_mistake_has_its_line_and_a_remedy():
         ("{word: 0}", "word: 0: expected a whole number of at least 1."),
         ("{layer: -1}", "layer: -1: expected a whole number of at least 1."),
         ("{stack: middle}", "stack: middle: choose one of encoder, decoder, cross."),
-        ("{name: Ana}", "name: there is no such name here: choose one of head, kind, layer, stack, word."),
+        ("{name: Ana}", "name: there is no such name here: choose one of between, head, kind, layer, stack, word."),
+        ("{between: is − are}", f"between: is − are: {PAIR}"),
+        ("{kind: next, between: is}", f"between: is: {PAIR}"),
         ("{word: [1]}", "word: expected a text here."),
         ("next", "guess: expected lines of the form name: value here."),
     ):

@@ -78,7 +78,7 @@ def test_a_sentence_is_translated_and_traced(new_app, model_name):
     header, numbers = payload(app)
     assert header["tokens"]["src"] == list(trace.tokens["src"])
     heads = heads_of(header, numbers, shapes_of(header))
-    assert len(heads) == 3 * trace.stack("encoder")[:, :, 0, 0].size
+    assert len(heads) == 3 * trace.stack("encoder.self_attn")[:, :, 0, 0].size
     for (stack, layer, head), weights in heads.items():
         part, kind = stack.split(".")
         assert digits(weights) == digits(trace[f"{part}.{layer}.{kind}.pattern"].value[head])
@@ -312,7 +312,7 @@ def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sen
     assert question(app) == "which head finds the name?"
     trace = app.session_state["run"].trace
     keys = [key for key, token in enumerate(trace.tokens["src"]) if token == name]
-    weights = np.stack([pattern.value for pattern in trace.layers("decoder", "cross_attn").values()])
+    weights = np.stack([pattern.value for pattern in trace.layers("decoder.cross_attn").values()])
     assert weights[..., keys].max() > 0.95  # (layer, head, query, key)
     enter(app, "I like cats.", box=boxes.TARGET)
     assert "name" not in question(app), "another target need not name it"
@@ -329,7 +329,7 @@ def test_a_head_that_finds_the_name_is_asked_for_where_there_is_one(new_app, sen
 def test_a_question_is_asked_only_where_a_head_answers_it(new_app, link, offset, asked):
     app = new_app(**link)
     assert question(app) == asked
-    layers = app.session_state["run"].trace.layers(link.get("stack", "decoder"), "self_attn").values()
+    layers = app.session_state["run"].trace.layers(f"{link.get('stack', 'decoder')}.self_attn").values()
     heads = [np.trace(head, offset) / (len(head) + offset) for layer in layers for head in layer.value]
     assert max(heads) > 0.5
 

@@ -21,7 +21,7 @@ PAGE = "research/effects"
 
 def weight(head, layer=2):
     """Return the weight on Northeastern of this head of cross-attention in the row that predicts 东北."""
-    return vf.load("en-zh").trace(EXAMPLES[0]).stack("decoder", "cross_attn")[layer, head, 2, 3]
+    return vf.load("en-zh").trace(EXAMPLES[0]).stack("decoder.cross_attn")[layer, head, 2, 3]
 
 
 def test_a_clicked_cell_is_told_in_words_and_is_in_the_address(new_app, monkeypatch):

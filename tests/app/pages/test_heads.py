@@ -1,11 +1,16 @@
 """The page on heads: it opens with a record, measures on a list, and opens heads in the explorer."""
 
 import pytest
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
+import visformer as vf
 from benchmarks.messages import read_message
+from tests.adapters.huggingface.hub import tokenizer
+from tests.adapters.huggingface.test_heads import with_head
 from tests.addresses import address_of
 from tests.app.support import button, call, captions, choose, noted, open_page, picture_components, texts
-from visformer.analysis import told_from_zero
+from visformer.analysis import head_effects, told_from_zero
+from visformer.analysis.answers import asked
 from visformer.app.session.measured import recorded
 from visformer.app.widgets import controls, waiting
 from visformer.errors import DeadlineError
@@ -56,6 +61,45 @@ def test_it_measures_on_a_list_of_ones_own_and_the_explorer_has_the_order(new_ap
     effects = header["stacks"][0]["values"]["effect"]
     first = table.iloc[0]
     assert effects[first["layer"] - 1][first["head"] - 1] == pytest.approx(first["Zeroed"])
+
+
+def test_a_difference_of_two_words_is_measured_in_the_last_row_of_each_sentence(new_app):
+    lines, model = ["The girl", "My friends"], vf.load("mini-gpt")
+    first, second, *_ = model.trace("Tom", record="logits").meta["likeliest"][-1]
+    app = own(new_app(page="research/heads", model="mini-gpt", text="Tom"), "\n".join(lines))
+    (box,) = [box for box in app.selectbox if box.key.startswith("heads_answer")]
+    box.set_value(f"{first} − {second}").run()
+    assert any("still on the whole target: press Measure" in one for one in captions(app))
+    button(app, "Measure").click().run()
+    assert not app.exception
+    told = "Measured on 2 sentences of your list. Effects are on the logit of “{}” minus that of “{}”, in the last row"
+    assert captions(app, told.format(first, second))
+    wanted = head_effects(model, lines, answer=(first, second)).set_index(["layer", "head"])["effect"]
+    table = app.dataframe[0].value
+    for layer, head, effect in table[["layer", "head", "Zeroed"]].itertuples(index=False):
+        assert effect == pytest.approx(wanted[layer - 1, head - 1], abs=1e-4)
+    assert address_of(app)["heads_answer"] == f"{first} − {second}"
+    choose(app, "heads_view", "pruned")
+    button(app, "Measure").click().run()
+    assert any("in the last row of each. Nothing is trained" in one for one in captions(app))
+    open_page(app, "see/attention")
+    assert "effect" not in [score["name"] for score in explorer(app)["scores"]], "which is of whole targets"
+
+
+@pytest.mark.parametrize("made", [AutoModelForSequenceClassification, AutoModelForTokenClassification])
+def test_the_heads_of_a_classifier_are_measured_on_a_label_of_whole_texts(new_app, monkeypatch, tmp_path, made):
+    module = with_head("bert", made)
+    module.save_pretrained(tmp_path / "opinions")
+    tokenizer().save_pretrained(tmp_path / "opinions")
+    monkeypatch.setenv("VISFORMER_MODELS", str(tmp_path / "opinions"))
+    app = new_app(page="research/heads", model="opinions", text="I went", heads_list="own")
+    if made is AutoModelForTokenClassification:
+        assert app.info[0].value.startswith("This model labels single tokens")
+        return
+    own(app, "I went\nI saw the river")
+    button(app, "Measure").click().run()
+    (predicted,) = asked(vf.wrap(module, tokenizer()).trace("I went", record="logits"), None).names
+    assert any(f"Effects are on the logit of “{predicted}”. " in one for one in captions(app))
 
 
 def test_the_explorer_labels_known_heads(new_app):

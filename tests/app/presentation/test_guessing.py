@@ -145,6 +145,34 @@ def test_every_kind_of_question_is_asked_and_revealed(presenter, phone, monkeypa
     assert (sum(guess.question.shares) == pytest.approx(1)) == (kind != "next")
 
 
+def test_which_of_two_words_comes_next_is_told_with_the_difference_of_their_logits(presenter, phone):
+    presenter.selectbox(key=boxes.MODEL).set_value("mini-gpt").run()
+    press(presenter, "guess_begin")
+    presenter.text_input(key=boxes.SOURCE).set_value("Tom").run()
+    presenter.segmented_control(key="guess_kind").set_value("next").run()
+    presenter.selectbox(key="guess_word").set_value(1).run()
+    for typed, said in (("are", "“are” is not two words"), ("are - zebra", "'zebra' is not one token of this model")):
+        presenter.text_input(key="guess_between").set_value(typed).run()
+        assert texts(presenter, said) and presenter.button(key="guess_ask").disabled
+    presenter.text_input(key="guess_between").set_value("are - is").run()
+    press(presenter, "guess_ask")
+    guess = following.ROOMS.guess(rooms.code_of(presenter.session_state["room"]))
+    assert {*guess.question.options} == {"is", "are"}
+    app = phone()
+    assert captions(app, "Tap the one that you think the model finds likelier.")
+    tap(app, guess.question.options.index("are"))
+    press(presenter, "guess_reveal")
+    model = model_of("mini-gpt")
+    logits = model.trace("Tom", record="logits")["logits"].value[-1]
+    ahead = logits[model.token_id("is")] - logits[model.token_id("are")]
+    assert ahead > 0.1, "the model knows the grammar"
+    assert told(presenter, "0% chose") == (
+        f"0% chose “is”, which the model finds likelier: its logit is {ahead:.1f} above that of “are”."
+    )
+    assert told(app.run(), "You chose").startswith("You chose are: of the two, the model gives it the probability ")
+    assert any("its probability, of these two." in caption for caption in captions(presenter))
+
+
 def test_what_comes_next_is_not_told_by_the_sentence(presenter, phone):
     presenter.selectbox(key=boxes.MODEL).set_value("mini-gpt").run()
     ask(presenter, "next", word=2)

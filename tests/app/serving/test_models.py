@@ -96,7 +96,10 @@ def test_an_untrained_model_uses_the_translators_translation_and_follows_its_sli
     page.number_input(key="untrained_seed").set_value(7).run()
     trace = trace_of(page)
     assert not page.exception
-    assert trace.stack("encoder").shape[:2] == (3, 2) and trace.stack("decoder", "cross_attn").shape[:2] == (1, 2)
+    assert trace.stack("encoder.self_attn").shape[:2] == (3, 2) and trace.stack("decoder.cross_attn").shape[:2] == (
+        1,
+        2,
+    )
     model = vf.load("untrained-64x2-enc3-dec1-ff1024-seed7")
     np.testing.assert_array_equal(
         trace["encoder.2.self_attn.pattern"].value,

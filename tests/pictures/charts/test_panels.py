@@ -12,7 +12,7 @@ from visformer.errors import ConfigError, MissingTensor, TraceError
 from visformer.model.decoding import Beam, Candidate
 from visformer.pictures import positions
 from visformer.pictures.charts.decoding import best_path
-from visformer.pictures.style import probability
+from visformer.pictures.style import CURVES, probability
 
 
 def test_a_heatmap_has_values_scale_and_labels_of_its_panel():
@@ -129,11 +129,57 @@ def test_the_heatmap_of_a_head_has_its_weights_and_labels():
 
 def test_all_heads_are_one_heatmap():
     trace = made_up_trace()
-    figure = vf.figures.attention_heads(trace, "encoder", theme="dark")
+    figure = vf.figures.attention_heads(trace, "encoder.self_attn", theme="dark")
     assert len(figure.data) == 1
     mosaic = np.asarray(figure.data[0].text, dtype=np.float32)
     assert np.array_equal(mosaic[6:11, 12:17], trace["encoder.1.self_attn.pattern"].value[2])
     assert figure.layout.xaxis.ticktext == ("Head 1", "Head 2", "Head 3")
+
+
+CHAT = (None, "user", "user", "poet", None)
+SAID = (7, 1, 1, 4, 7)
+"""The places of their colours: those of known roles first, then the others, and grey for the template."""
+
+
+def chat_trace(roles=CHAT):
+    weights = np.tril(np.random.default_rng(0).random((2, 5, 5), dtype=np.float32))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    roles = {} if roles is None else {"tgt": roles}
+    return vf.Trace.from_attention(target=list("abcd<"), decoder=[weights], roles=roles)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_tokens_of_a_chat_have_the_colours_of_their_roles_a_legend_and_their_role_in_the_hover(theme):
+    figure = vf.figures.attention_head(chat_trace(), "decoder.0.self_attn.pattern", theme=theme)
+    for axis, order in ((figure.layout.xaxis, r"{mark} {token}"), (figure.layout.yaxis, r"{token} {mark}")):
+        for i, (label, token) in enumerate(zip(axis.ticktext, ("a", "b", "c", "d", "&lt;"), strict=True)):
+            mark = f'<span style="color:{CURVES[theme][SAID[i]]}">■</span>'
+            assert label == order.format(mark=mark, token=f"{token} {i + 1}")
+    legend = {trace.name: trace.marker.color for trace in figure.data if trace.showlegend}
+    assert legend == {"user": CURVES[theme][1], "poet": CURVES[theme][4], "template": CURVES[theme][7]}
+    assert figure.data[0].customdata[3, 1].tolist() == ["d 4 (poet)", "b 2 (user)"]
+    plain = vf.figures.attention_head(chat_trace(None), "decoder.0.self_attn.pattern", theme=theme)
+    assert plain.layout.yaxis.ticktext == ("a 1", "b 2", "c 3", "d 4", "&lt; 5") and len(plain.data) == 1
+    assert plain.layout.legend == type(plain.layout.legend)()
+
+
+def test_roles_are_left_out_of_a_head_and_of_all_heads():
+    trace = chat_trace()
+    weights, kept = trace["decoder.0.self_attn.pattern"].value, [1, 2]
+    figure = vf.figures.attention_head(trace, "decoder.0.self_attn.pattern", 1, without=["template", "poet"])
+    np.testing.assert_array_equal(np.asarray(figure.data[0].text, dtype=np.float32), weights[1][np.ix_(kept, kept)])
+    assert [label.split(" <")[0] for label in figure.layout.yaxis.ticktext] == ["b 2", "c 3"], "they keep their places"
+    mosaic = np.asarray(vf.figures.attention_heads(trace, "decoder", without=["user"]).data[0].text, dtype=np.float32)
+    np.testing.assert_array_equal(mosaic[:3, 4:7], weights[1][np.ix_([0, 3, 4], [0, 3, 4])])
+    everything = vf.figures.attention_heads(trace, "decoder", without=["user", "poet", "template"])
+    assert everything == vf.figures.attention_heads(trace, "decoder"), "where nothing would be left, all is shown"
+
+
+def test_a_role_that_a_text_does_not_have_is_refused():
+    with pytest.raises(TraceError, match="without has 'usr': the roles of this text are user, poet, template"):
+        vf.figures.attention_head(chat_trace(), "decoder.0.self_attn.pattern", without=["usr"])
+    with pytest.raises(TraceError, match="without has 'user', and this text has no roles: trace a chat"):
+        vf.figures.attention_heads(chat_trace(None), "decoder", without=["user"])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +189,7 @@ def test_a_map_has_a_colour_scale_that_fits_with_its_ends_written(maps, ends):
     """For one head and for all: linear from 0, or on both sides of it."""
     trace = vf.Trace.from_maps(("a", "<b>"), np.array([maps, np.zeros((1, 2, 2))]), quantity="<effect>")
     one = vf.figures.attention_head(trace, "encoder.0.self_attn.map")
-    for figure in (one, vf.figures.attention_heads(trace, "encoder")):
+    for figure in (one, vf.figures.attention_heads(trace, "encoder.self_attn")):
         heat = figure.data[0]
         assert (heat.zmin, heat.zmax) == ends
         assert (heat.colorbar.tickvals[0], heat.colorbar.tickvals[-1]) == ends
@@ -162,7 +208,7 @@ def test_figures_count_layers_and_heads_from_1_as_pages_do():
     }
     for name, title in titles.items():
         assert vf.figures.attention_head(trace, name, 2).layout.title.text == title
-    whole = vf.figures.attention_heads(trace, "decoder", "cross_attn").layout
+    whole = vf.figures.attention_heads(trace, "decoder.cross_attn").layout
     assert whole.title.text == "Cross-attention: the target reads the source."
     assert whole.yaxis.ticktext == ("Layer 1", "Layer 2")
 

@@ -16,7 +16,7 @@ from visformer.analysis.atlas.measures import measured as measure
 from visformer.analysis.heads import require_alike
 from visformer.trace import Trace, TracedTensor
 from visformer.trace.row_totals import separators
-from visformer.trace.stacks import STACKS, Stack, shape_of
+from visformer.trace.stacks import STACKS, Stack, shape_of, stack_named
 
 EXAMPLES = 20
 """Examples of each head."""
@@ -152,8 +152,8 @@ class Sums:
     def add(self, texts: Sequence[Text]) -> None:
         """Add texts with as many tokens; see :meth:`Reducer.add`."""
         numbers, records, traces = zip(*texts, strict=True)
-        part, kind = self.stack.split(".")
-        layers = traces[0].layers(part, kind)
+        stack = stack_named(self.stack)
+        layers = stack.layers(traces[0])
         names = [layer.name for layer in layers.values()]
         pattern = np.stack([[trace.tensors[name].value for name in names] for trace in traces])
         self.texts += len(texts)
@@ -170,7 +170,7 @@ class Sums:
             self.measures[:, i] += each.sum(axis=1)
         self.bins += histograms(self.names, values, rows > 0)
         self._at(self.positions, np.stack([found.entropy.sum(axis=0), found.rows.sum(axis=0)]))
-        if kind == "self_attn":
+        if stack.kind == "self_attn":
             self.offsets += _by_offset(pattern)
         self.examples.add(records, numbers, traces, pattern, layers[self.layers[0]])
 

@@ -77,8 +77,8 @@ def head_effects(
     Returns:
         One row a head, the largest effect first: stack ("decoder.cross_attn"), layer and head (from 0), effect (rise of
         the negative log-likelihood, nats a target token; with ``answer`` the fall of its logit, mean of the sentences),
-        low and high (bootstrap over sentences), n (sentences). ``attrs`` has the method, the level and the number of
-        target tokens, or of answers.
+        low and high (bootstrap over sentences), n (sentences). ``attrs`` has the method, the level, the number of
+        target tokens, or of answers, and the answer, if one was asked for.
 
     Raises:
         VisformerError: the model predicts no next token, there is no sentence, or a setting is out of range.
@@ -93,6 +93,7 @@ def head_effects(
     weights = np.ones(len(tokens)) if method == "gradient" else tokens
     table = tabulated(heads, rises, weights, level=level, seed=seed)
     table.attrs |= {"method": method, "level": level, "tokens": int(tokens.sum())}
+    table.attrs |= {} if answer is None else {"answer": answer}
     return table
 
 
@@ -112,12 +113,8 @@ def rises_by_head(
         The heads; by how much the negative log-likelihood of each sentence rises without each of them, or the answer's
         logit falls, (text, head), in nats; and the target tokens of each sentence, or 1 for its answer, (text,).
     """
-    if answer is None:
-        _require_next(model)
-    pairs, of = _pairs(sentences), None
-    if answer is not None:
-        _, of = ask(model, *pairs[0], answer=answer, row=row, to=to)
-        of = of and replace(of, row=None if of.row is None else row)  # in each sentence
+    pairs = _pairs(sentences)
+    of = _of_each(model, pairs[0], answer, row, to)
     texts = _texts(model, pairs, to, of)
     heads = _heads(model)
     if method == "gradient":
@@ -125,7 +122,7 @@ def rises_by_head(
     else:
         edits = [*(_zeros(heads) if method == "zero" else _means(model, texts, heads))]
         rises = _rises(model, texts, edits, of, progress)
-    return heads, rises, _tokens(texts) if of is None else np.ones(len(texts))
+    return heads, rises, _tokens(texts, of)
 
 
 def tabulated(
@@ -194,6 +191,8 @@ def pruning(
     method: Method = "gradient",
     counts: Sequence[int] | None = None,
     draws: int = 5,
+    answer: Answer | None = None,
+    row: int = -1,
     to: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -204,18 +203,21 @@ def pruning(
     may adapt loses less.
 
     Args:
-        model: a model that predicts next tokens.
+        model: as for :func:`head_effects`.
         sentences: as for :func:`head_effects`; at least two.
         method: by which the heads are ranked.
         counts: numbers of heads to silence; None: up to eleven, from none to all.
         draws: number of random orders.
+        answer: as for :func:`head_effects`.
+        row: as for :func:`head_effects`.
         to: target language, as for ``model.trace``.
         seed: of the halves and of the random orders.
         progress: as for :func:`head_effects`, of the second half.
 
     Returns:
         One row for each order and number: order ("ranked" or "random"), draw (from 0), pruned (heads), rise (of the
-        negative log-likelihood, nats a target token), n (sentences of the second half).
+        negative log-likelihood, nats a target token; with ``answer`` the fall of its logit, mean of the sentences), n
+        (sentences of the second half). ``attrs`` has the answer, if one was asked for.
 
     Raises:
         VisformerError: see :func:`head_effects`.
@@ -231,26 +233,36 @@ def pruning(
             N_("Pruning needs at least two sentences: heads are ranked on one half, silenced on the other.")
         )
     mixed = [every[i] for i in rng.permutation(len(every))]
-    ranked = head_effects(model, mixed[: len(mixed) // 2], method=method, to=to, seed=seed)
+    of = _of_each(model, _pair(mixed[0]), answer, row, to)
+    asks: dict[str, Any] = {"answer": of and of.answer, "row": row}  # by ids, so that both halves ask for the same
+    ranked = head_effects(model, mixed[: len(mixed) // 2], method=method, to=to, seed=seed, **asks)
     order = [_Head(*row) for row in ranked[["stack", "layer", "head"]].itertuples(index=False)][::-1]
-    texts = _texts(model, _pairs(mixed[len(mixed) // 2 :]), to, None)
+    texts = _texts(model, _pairs(mixed[len(mixed) // 2 :]), to, of)
     steps = sorted({*counts}) if counts is not None else np.unique(np.linspace(0, len(order), 11).round()).astype(int)
     orders = [("ranked", 0, order)]
     orders += [("random", draw, [order[i] for i in rng.permutation(len(order))]) for draw in range(draws)]
     plans = [(name, draw, int(n), heads[:n]) for name, draw, heads in orders for n in steps]
-    rises = _rises(model, texts, [_silences(heads) for *_, heads in plans], None, progress).sum(axis=0)
-    rows = [(*plan[:3], rise) for plan, rise in zip(plans, rises / _tokens(texts).sum(), strict=True)]
-    return pd.DataFrame(rows, columns=["order", "draw", "pruned", "rise"]).assign(n=len(texts))
+    rises = _rises(model, texts, [_silences(heads) for *_, heads in plans], of, progress).sum(axis=0)
+    rows = [(*plan[:3], rise) for plan, rise in zip(plans, rises / _tokens(texts, of).sum(), strict=True)]
+    table = pd.DataFrame(rows, columns=["order", "draw", "pruned", "rise"]).assign(n=len(texts))
+    table.attrs |= {} if answer is None else {"answer": answer}
+    return table
 
 
-def _require_next(model: "TracedModel") -> None:
-    """Refuse a classifier of which nothing is asked: each sentence would be judged on another label."""
-    if model._reads_labels:
+def _of_each(
+    model: "TracedModel", first: tuple[Any, Any], answer: Answer | None, row: int, to: str | None
+) -> Asked | None:
+    """What is asked of each sentence, found in the first one; None: its whole target."""
+    if answer is not None:
+        _, of = ask(model, *first, answer=answer, row=row, to=to)
+        return of and replace(of, row=None if of.row is None else row)
+    if model._reads_labels:  # each sentence would be judged on another label
         raise VisformerError(
             N_("{name} predicts labels, no next token: say which label with answer=, by its name."),
             name=model.info.name,
         )
     model._require_predictions()
+    return None
 
 
 def _pairs(sentences: "Iterable[Text | tuple[Text, Text]]") -> list[tuple[Any, Any]]:
@@ -299,8 +311,9 @@ def _heads(model: "TracedModel") -> list[_Head]:
     return heads
 
 
-def _tokens(texts: "Sequence[Encoded]") -> Floats:
-    return np.array([len(text.rows) for text in texts], dtype=np.float64)
+def _tokens(texts: "Sequence[Encoded]", of: Asked | None) -> Floats:
+    """The number of target tokens of each text, or 1 for what is asked for."""
+    return np.array([len(text.rows) if of is None else 1 for text in texts], dtype=np.float64)
 
 
 def _zeros(heads: Sequence[_Head]) -> "Iterator[Sequence[Edit]]":

@@ -58,9 +58,11 @@ def logit_lens(trace: "Trace", *, answer: Answer | None = None) -> Lens:
         The scores of each layer and row, and those of the answer.
 
     Raises:
+        VisformerError: the logits are of labels.
         MissingTensor: the Trace does not hold what is needed.
         TraceError: the last layer's scores are not the model's logits: it does something else in between.
     """
+    _require_tokens(trace)
     streams = [trace[f"decoder.{layer}.resid_post"].value for layer in _depth(trace)]
     norm = FinalNorm.of(trace)
     w, b = unembedding(trace)
@@ -191,12 +193,13 @@ def direct_attribution(trace: "Trace", row: int, *, answer: Answer | None = None
         1e-3.
 
     Raises:
-        VisformerError: the model is not pre-norm, or there is no such row or token.
+        VisformerError: the model is not pre-norm, its logits are of labels, or there is no such row or token.
         MissingTensor: the Trace does not hold what is needed.
         TraceError: the parts do not sum to the residual stream: the model adds something else to it.
     """
     import pandas as pd
 
+    _require_tokens(trace)
     _require_pre_norm(trace)
     of = asked(trace, answer, row)
     row = of.row or 0
@@ -241,6 +244,13 @@ def _parts(trace: "Trace", row: int) -> list[tuple[tuple[str, str, int, int], ND
 
 def _layers(trace: "Trace") -> range:
     return range(trace.blocks.decoder.n_layers) if trace.blocks and trace.blocks.decoder else range(0)
+
+
+def _require_tokens(trace: "Trace") -> None:
+    if trace.meta.get("labels"):
+        raise VisformerError(
+            N_("The lens and the parts of a logit are of models that predict next tokens; this one predicts labels.")
+        )
 
 
 def _require_pre_norm(trace: "Trace") -> None:

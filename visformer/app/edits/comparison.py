@@ -16,7 +16,7 @@ from visformer.pictures import masks
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.pictures.style import LEAST, decoded_text, probability, visible
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import stack_named
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Edit
@@ -103,7 +103,7 @@ def _most_changed(plain: Trace, forced: Trace, scope: editing.Scope | None, *, a
         return
     path, head = place
     stack, layer, kind = path.split(".")
-    attention = next(_(s.label) for s in STACKS if s.name == f"{stack}.{kind}")
+    attention = _(stack_named(f"{stack}.{kind}").label)
     said = _("The pattern that changes most: {attention}, layer {layer}, head {head}.")
     if scope is not None:
         said = _(

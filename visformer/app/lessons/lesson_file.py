@@ -27,7 +27,7 @@ from visformer.pictures.examples import EXAMPLES
 from visformer.pictures.registry.options import one_of
 from visformer.pictures.registry.picture import pages
 from visformer.system import limits, settings
-from visformer.trace.stacks import STACKS
+from visformer.trace.stacks import stack_named
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -424,7 +424,7 @@ def code_lines(file: str, part: str) -> CodeLines:
 
 _GUESS_PLACE = {"stack", "layer", "head"}
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
-_GUESS_NAMES = {"kind", "word", *_GUESS_PLACE}
+_GUESS_NAMES = {"kind", "word", "between", *_GUESS_PLACE}
 
 
 def _placed(selection: Selection, texts: Mapping[str, str]) -> Selection:
@@ -452,6 +452,12 @@ def read_guess(texts: Mapping[str, str], selection: Selection) -> tuple[Wanted, 
             wanted = replace(wanted, word=int(texts["word"]) - 1)
         else:
             wrong["word"] = LessonError(N_("expected a whole number of at least 1."))
+    if "between" in texts:
+        from visformer.analysis.answers import spoken
+
+        wanted = replace(wanted, between=texts["between"])
+        if wanted.kind != "next" or not isinstance(spoken(wanted.between), tuple):
+            wrong["between"] = LessonError(N_("expected two words, such as is − are, with the kind next."))
     return wanted, wrong
 
 
@@ -463,7 +469,7 @@ def check_guess(wanted: Wanted, trace: "Trace") -> tuple[str, VisformerError] | 
     if wanted.kind != "next" and wrong.keys() & _GUESS_PLACE:
         name = min(wrong.keys() & _GUESS_PLACE)
         return f"{name}: {wanted.place.link()[name]}", wrong[name]
-    side = "tgt" if wanted.kind == "next" else next(s for s in STACKS if s.name == fitted.stack).sides[0]
+    side = "tgt" if wanted.kind == "next" else stack_named(fitted.stack).sides[0]
     if side not in trace.tokens:
         return f"kind: {wanted.kind}", LessonError(N_("this model predicts no next tokens."))
     count = len(words_of(trace, side))
@@ -517,8 +523,7 @@ def _check_claim(claim: WeightClaim, trace: "Trace") -> Fault | None:
         name = next(iter(wrong))
         return Fault(f"{name}: {place.link()[name]}", wrong[name], claim.line)
     assert place.query is not None and place.key is not None  # a claim without them is a fault
-    part, kind = place.stack.split(".")
-    row = trace.layers(part, kind)[place.layer].value[place.head, place.query]  # type: ignore[arg-type]
+    row = stack_named(place.stack).layers(trace)[place.layer].value[place.head, place.query]
     weight, most = float(row[place.key]), int(row.argmax())
     if most == place.key and weight >= claim.at_least:
         return None

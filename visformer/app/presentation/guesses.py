@@ -37,6 +37,7 @@ class Wanted:
     kind: QuestionKind = "head"
     place: Selection = field(default_factory=Selection)  # the attention, layer and head
     word: int | None = None  # among those that read; None: one whose answer is a word, see analysis.guesses.to_ask
+    between: str = ""  # of "next", two words as in "is − are"; "": the likeliest ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Question:
         layer: from 0, of "head".
         head: from 0, of "head".
         options: the words or tokens to choose from, all different.
-        shares: the weight that is read or the probability, of each option.
+        shares: the weight that is read or the probability, of each option; of a pair its probability of the two.
         read: whose words the options are: "en" or "zh" of a translator, "source", or "" those of the same text.
         id: names it among all others.
     """
@@ -66,6 +67,11 @@ class Question:
     shares: tuple[float, ...] = ()
     read: str = ""
     id: str = field(default_factory=_new_id)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it asks which of two words comes next."""
+        return self.kind == "next" and len(self.options) == 2
 
 
 @dataclass(frozen=True)

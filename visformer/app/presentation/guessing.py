@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import log
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -26,7 +27,7 @@ from visformer.errors import N_, VisformerError
 from visformer.i18n import paragraph
 from visformer.pictures.registry.setting import PATTERNS
 from visformer.system import limits
-from visformer.trace.stacks import STACKS, Stack
+from visformer.trace.stacks import STACKS, Stack, stack_named
 
 if TYPE_CHECKING:  # numpy
     import pandas as pd
@@ -166,6 +167,7 @@ _T = TypeVar("_T")
 
 _KIND = Slot("guess_kind", "head")
 _STACK, _LAYER, _HEAD, _WORD = (Slot[Any](f"guess_{name}", None) for name in ("stack", "layer", "head", "word"))
+_BETWEEN = Slot("guess_between", "")
 _ABOUT: Slot[tuple[object, ...] | None] = Slot("guess_about", None)  # what the word was chosen for
 _NEEDS = (*PATTERNS, "logits")
 _LEAST = 2  # words to choose from
@@ -181,6 +183,7 @@ def _form(guess: Guess) -> None:
         _LAYER.set(wanted.place.layer)
         _HEAD.set(wanted.place.head)
         _WORD.set(None)
+        _BETWEEN.set(wanted.between)
         _ABOUT.set(None)
     with st.container(key="guess_title"):
         st.text(_(BEGIN))
@@ -211,6 +214,7 @@ _NOTHING = N_("There is nothing to ask about this sentence.")
 _OTHER = {"en": "zh", "zh": "en"}  # the two languages of a translator
 _FEW = N_("This word can read nothing but “{word}”: choose another word, or another attention.")
 _MANY = N_("This sentence has {given} words to choose from; a question takes at most {limit}.")
+_NO_PAIR = N_("“{text}” is not two words: write a pair, such as is − are, or leave the box empty.")
 _NO_LOGITS = N_("This model predicts no next tokens: ask what it reads.")
 
 
@@ -221,6 +225,7 @@ def _question(trace: "Trace", wanted: Wanted | None) -> Question:
 
 
 def _next_question(trace: "Trace", wanted: Wanted | None) -> Question:
+    from visformer.analysis.answers import spoken
     from visformer.analysis.guesses import next_choices, words_of
     from visformer.analysis.heads import is_word
     from visformer.pictures.style import visible
@@ -231,7 +236,16 @@ def _next_question(trace: "Trace", wanted: Wanted | None) -> Question:
     choices = [next_choices(trace, word.places[-1]) for word in words]
     good = [i for i, (texts, shares) in enumerate(choices) if is_word(texts[int(shares.argmax())])]
     at = _word(words, wanted, ("next",), good, max(good, default=None))
+    _ = boxes.gettext()
+    hold(_BETWEEN.key)
+    typed = st.text_input(_("Between two words"), key=_BETWEEN.key, placeholder=_("optional, such as is − are"))
+    between = spoken(typed)
+    if isinstance(between, str):
+        raise VisformerError(_NO_PAIR, text=typed)
     options, shares = choices[at]
+    if between is not None:
+        model = controls.bench().loaded()
+        options, shares = next_choices(trace, words[at].places[-1], between=between, model=model)
     written = " ".join(visible(word.text) for word in words[: at + 1])
     source = boxes.source() if trace.tokens.get("src") else ""  # what a decoder reads holds the answer
     return Question("next", source, written, options=_labels(options), shares=tuple(shares.tolist()))
@@ -250,7 +264,7 @@ def _reading_question(trace: "Trace", wanted: Wanted | None) -> Question:
         head = _choice(_HEAD, {number: str(number + 1) for number in range(len(layers[layer]))}, _("Head"))
     words = words_of(trace, stack.sides[0])
     where: dict[str, Any] = {"layer": layer if is_head else None, "head": head}
-    rows = [word_row(trace, stack, i, **where) for i in range(len(words))]
+    rows = [word_row(trace, stack.name, i, **where) for i in range(len(words))]
     good = [i for i, row in enumerate(rows) if row.most.has_text]
     at = _word(words, wanted, (stack.name, *where.values()), good, to_ask(words, rows))
     row = rows[at]
@@ -345,6 +359,7 @@ _TAP = {
     "model": N_("Tap it or, if you are not sure, several words."),
     "next": N_("Tap one: these are the five tokens that the model finds likeliest, in an order that tells nothing."),
 }
+_TAP_PAIR = N_("Tap the one that you think the model finds likelier.")
 
 
 def draw_for_presenter(guess: Guess) -> None:
@@ -377,7 +392,7 @@ def draw_for_phone(guess: Guess) -> None:
         _asked_line(guess, question)
         kept_key("answer", guest(), on_kept=partial(_return_to_answer, guess))
         if result is None:
-            st.caption(boxes.gettext()(_TAP[question.kind]))
+            st.caption(boxes.gettext()(_TAP_PAIR if question.is_pair else _TAP[question.kind]))
             _taps(guess, question, guest())
             return
         _own_guess(guess, question)
@@ -422,7 +437,7 @@ def _asked_line(guess: Guess, question: Question) -> None:
 def _about(question: Question) -> str:
     """Say who reads what."""
     _ = boxes.gettext()
-    told = [_(stack.about) for stack in STACKS if stack.name == question.stack]
+    told = [_(stack_named(question.stack).about)] if question.stack else []
     if question.kind == "model":
         told.append(_("What the model reads is the mean over all heads and layers of this attention."))
     return paragraph(*told)
@@ -488,7 +503,9 @@ def _own_guess(guess: Guess, question: Question) -> None:
     chosen, shares = sorted(answer.chosen), sorted(question.shares, reverse=True)
     words = _(", ").join(question.options[i] for i in chosen)
     covered, best = sum(question.shares[i] for i in chosen), sum(shares[: len(chosen)])
-    if question.kind == "next":
+    if question.is_pair:
+        said = _("You chose {words}: of the two, the model gives it the probability {covered:.0%}.")
+    elif question.kind == "next":
         said = _("You chose {words}: the model gives it the probability {covered:.0%}.")
     else:
         said = _(
@@ -520,6 +537,7 @@ def _picture(question: Question, result: Result) -> None:
     bars = guess_bars(question.options, result.chosen, question.shares, names=names, theme=formula_box.theme())
     controls.draw(bars, key="guesses")
     said = _("{model}: its probability.") if question.kind == "next" else _("{model}: its weight.")
+    said = _("{model}: its probability, of these two.") if question.is_pair else said
     told = [_("Room: the share of people who chose it (n = {n}).").format(n=result.n), said.format(model=model)]
     if result.interval is not None:
         low, high = result.interval
@@ -538,7 +556,14 @@ def _headline(question: Question, result: Result) -> str:
             "{share:.0%} chose “{token}”, which the model finds likeliest ({sure:.0%}); by chance {chance:.0%} would."
         )
         numbers = {"chance": 1 / len(question.options), "sure": question.shares[best]}
-        return said.format(share=result.share, token=question.options[best], **numbers)
+        if question.is_pair:
+            said = _(
+                "{share:.0%} chose “{token}”, which the model finds likelier: its logit is {ahead:.1f} above that of "
+                "“{other}”."
+            )
+            numbers["ahead"] = log(question.shares[best]) - log(question.shares[1 - best])
+        names = {"token": question.options[best], "other": question.options[best - 1]}
+        return said.format(share=result.share, **names, **numbers)
     found = result.agreement
     assert found is not None  # somebody answered
     said = _(

@@ -91,7 +91,7 @@ def _effects() -> tuple[tuple[str, int, int, float], ...]:
     """Return the effect of each head: of zeroing, or else of what was measured."""
     if (boxes.model() or MODEL) not in _SEEN.get():
         return ()
-    found = tables()
+    found = {name: table for name, table in tables().items() if "answer" not in table.attrs}  # on whole targets
     table = next((found[method] for method in METHODS if method in found), None)
     rows = table.dicts() if table else []
     return tuple((row["stack"], row["layer"], row["head"], float(row["effect"])) for row in rows)

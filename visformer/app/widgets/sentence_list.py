@@ -68,7 +68,7 @@ def choose(page: str) -> ChosenSentences:
     """Draw the choice of a list, in the current container, and below it the box for one's own."""
     setting = url_widgets.nothing()
     is_own = url_widgets.draw(LIST, setting, page) == "own"
-    return ChosenSentences(is_own, _ALL if is_own else url_widgets.draw(FIRST, setting, page, width=180))
+    return ChosenSentences(is_own, _ALL if is_own else url_widgets.draw(FIRST, setting, page, width=140))
 
 
 def box() -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from visformer.panel import Speaker
 from visformer.pictures.charts import go
-from visformer.pictures.charts.panels import legend, literal, look, metadata
+from visformer.pictures.charts.panels import legend, literal, look, marked, metadata, say_roles
 from visformer.pictures.style import CURVES, FAINT, LINE, TEXT, Theme
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def moved_rows(
     title: str,
     axis: str,
     down: str,
+    speakers: Sequence[Speaker | None] = (),
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw for each row the median of several distances as a dot, and their range as a line.
@@ -36,6 +38,7 @@ def moved_rows(
         title: title in a file.
         axis: title of the axis.
         down: title of the rows.
+        speakers: of a chat, who says the token of each row, in the reader's language; empty: it is no chat.
         theme: "light" or "dark".
 
     Returns:
@@ -59,7 +62,7 @@ def moved_rows(
         hovertemplate="%{x:.4f} (%{customdata[0]:.4f}–%{customdata[1]:.4f})<extra></extra>",
     )
     table: dict[str, list[Any]] = {"row": [*rows], "median": [*median], "least": [*low], "most": [*high]}
-    _down(figure, rows, down, title=title, table=table, theme=theme)
+    _down(figure, rows, down, title=title, table=table, speakers=speakers, theme=theme)
     end = min(1.0, max([*high, 0.01]) * 1.05)
     figure.update_xaxes(title=axis, range=[-0.02 * end, end], gridcolor=LINE[theme], zeroline=False, rangemode="tozero")
     return figure
@@ -73,6 +76,7 @@ def top_tokens(
     layer: str,
     title: str,
     down: str,
+    speakers: Sequence[Speaker | None] = (),
     theme: Theme = "light",
 ) -> go.Figure:
     """Draw the top token of each row after each layer; what the last layer says too is coloured. Hover has scores.
@@ -84,6 +88,7 @@ def top_tokens(
         layer: label of a layer, with ``{layer}`` from 1.
         title: title in a file.
         down: title of the rows.
+        speakers: of a chat, who says the token of each row, in the reader's language; empty: it is no chat.
         theme: "light" or "dark".
 
     Returns:
@@ -111,7 +116,7 @@ def top_tokens(
         "token": [token for each in tokens for token in each],
         "score": [score for each in scores for score in each],
     }
-    _down(figure, rows, down, title=title, table=table, theme=theme)
+    _down(figure, rows, down, title=title, table=table, speakers=speakers, theme=theme)
     figure.update_xaxes(
         tickmode="array",
         tickvals=[*range(len(drawn))],
@@ -125,17 +130,25 @@ def top_tokens(
 
 
 def _down(
-    figure: go.Figure, rows: Sequence[str], down: str, *, title: str, table: dict[str, list[Any]], theme: Theme
+    figure: go.Figure,
+    rows: Sequence[str],
+    down: str,
+    *,
+    title: str,
+    table: dict[str, list[Any]],
+    speakers: Sequence[Speaker | None],
+    theme: Theme,
 ) -> None:
     """Put the rows one below the other, as in a panel, below their title ``down``."""
     figure.update_layout(**look(theme), **metadata(title, table))
     margin = {"l": 10, "r": 10, "t": 26, "b": 46}
-    figure.update_layout(showlegend=False, margin=margin, height=106 + 26 * len(rows))
+    figure.update_layout(showlegend=False, margin=margin, height=106 + 26 * len(rows) + 30 * any(speakers))
     figure.update_layout(dragmode=False)  # a finger scrolls a wide picture
-    texts = [f"<i>{literal(down)}</i>", *map(literal, rows)]
+    texts = [f"<i>{literal(down)}</i>", *marked([*map(literal, rows)], speakers, theme)]
     places = {"tickmode": "array", "tickvals": [*range(-1, len(rows))], "ticktext": texts}
     figure.update_yaxes(places, range=[len(rows) - 0.5, -1.5], showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(tickfont={"color": FAINT[theme]})
+    say_roles(figure, speakers, theme)
 
 
 def _bold(text: str, is_bold: bool) -> str:

@@ -1,17 +1,28 @@
 """Heatmaps as plotly figures: panels like those of panels.js, a single head, or all heads of a stack as tiles."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from plotly.subplots import make_subplots
 
 from visformer.errors import N_, TraceError
-from visformer.panel import Labels, Panel, map_scale, numbered, stack_title, ticks, traced
+from visformer.panel import (
+    Labels,
+    Panel,
+    Speaker,
+    kept_tokens,
+    map_scale,
+    numbered,
+    stack_title,
+    ticks,
+    traced,
+    without_roles,
+)
 from visformer.pictures.charts import go
-from visformer.pictures.style import BACKGROUND, FAINT, FONTS, RAMPS, TEXT, VEIL, Theme, visible
+from visformer.pictures.style import BACKGROUND, CURVES, FAINT, FONTS, RAMPS, TEXT, VEIL, Theme, visible
 from visformer.trace import Trace
-from visformer.trace.stacks import STACKS, most_heads
+from visformer.trace.stacks import most_heads, stack_named
 
 _NAMED = 10_000
 """Up to this many cells, hovering shows both labels; for more, the labels would take more memory than the numbers."""
@@ -27,7 +38,7 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
     """Draw panels side by side.
 
     Weights are coloured on a square-root scale, signed values on a linear one; over a picture, the larger they are the
-    thinner is its veil. Hovering shows the value itself.
+    thinner is its veil. Hovering shows the value itself. Beside the tokens of a chat stands the colour of their role.
 
     Args:
         panels: at least one.
@@ -44,18 +55,24 @@ def matrix(*panels: Panel, theme: Theme = "light") -> go.Figure:
         if panel.picture is not None:
             figure.add_trace(_below(panel), row=1, col=i)
         figure.add_trace(heatmap(panel, theme=theme, scale_shown=i == len(panels)), row=1, col=i)
-        axes = {"title": panel.columns.title, **_axis(panel.columns), "side": "top"}
+        axes = {"title": panel.columns.title, **_axis(panel.columns, theme, mark="{mark} {text}"), "side": "top"}
         axes["tickangle"] = 0 if panel.columns.numeric else -45
         figure.update_xaxes(axes, row=1, col=i)
-        figure.update_yaxes({"title": panel.rows.title, **_axis(panel.rows), "autorange": "reversed"}, row=1, col=i)
+        down = {"title": panel.rows.title, **_axis(panel.rows, theme, mark="{text} {mark}"), "autorange": "reversed"}
+        figure.update_yaxes(down, row=1, col=i)
     figure.update_layout(**look(theme))
+    say_roles(
+        figure, [said for panel in panels for side in (panel.rows, panel.columns) for said in side.speakers], theme
+    )
     figure.update_annotations(yshift=55)  # titles, above the names of the columns
     if len(panels) == 1:
         figure.update_layout(title=title(titles[0]))
     return figure
 
 
-def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "light") -> go.Figure:
+def attention_head(
+    trace: Trace, name: str, head: int = 0, *, without: Iterable[str] = (), theme: Theme = "light"
+) -> go.Figure:
     """Draw one head's pattern: rows are queries, columns are keys, each row sums to 1; or its scores, or its map.
 
     Weights are coloured on a square-root scale, as on the pages, other numbers on a linear one; hovering shows the
@@ -65,6 +82,8 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
         trace: holds the pattern.
         name: name of the tensor, such as "decoder.0.cross_attn.pattern".
         head: counted from 0.
+        without: of a chat, the roles whose rows and columns are left out, as for :func:`visformer.explorer`: the
+            weights that remain stay as they are, so that a row no longer sums to 1.
         theme: "light" or "dark".
 
     Returns:
@@ -72,7 +91,7 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
 
     Raises:
         MissingTensor: the trace has no tensor of this name.
-        TraceError: the tensor has other axes, or no such head.
+        TraceError: the tensor has other axes, or no such head, or the text no such role.
     """
     tensor = trace[name]
     axes = [axis.name for axis in tensor.axes]
@@ -83,51 +102,49 @@ def attention_head(trace: Trace, name: str, head: int = 0, *, theme: Theme = "li
         known = N_("{name} has {n} heads, counted from 0; there is no head {head}.")
         raise TraceError(known, name=name, n=len(tensor), head=head)
     part, layer, kind, what = name.split(".")
-    (stack,) = (stack for stack in STACKS if stack.name == f"{part}.{kind}")
+    stack = stack_named(f"{part}.{kind}")
     spot = f"{stack.label} · Layer {int(layer) + 1} · Head {head + 1}"
     if what == "map":
         scale = map_scale(trace)
     else:
         scale = {"scale": "weight" if what in ("pattern", "mask") else "signed"}
         spot += "" if what == "pattern" else f" · {what}"
-    return matrix(traced(trace, name, head, title=spot, **scale), theme=theme)
+    panel = traced(trace, name, head, title=spot, **scale)
+    return matrix(without_roles(trace, panel, tensor.axes[1:], without), theme=theme)
 
 
-def attention_heads(
-    trace: Trace,
-    stack: Literal["encoder", "decoder"],
-    attention: Literal["self_attn", "cross_attn"] = "self_attn",
-    *,
-    theme: Theme = "light",
-) -> go.Figure:
-    """Draw every head of a stack: a row for each layer, a column for each head.
+def attention_heads(trace: Trace, stack: str, *, without: Iterable[str] = (), theme: Theme = "light") -> go.Figure:
+    """Draw every head of an attention: a row for each layer, a column for each head.
 
     All heads are tiles of one heatmap, so that dozens cost no more than one.
 
     Args:
         trace: holds the patterns.
-        stack: "encoder" or "decoder".
-        attention: which of the stack's attentions.
+        stack: the name of the attention, such as "decoder.cross_attn".
+        without: of a chat, the roles whose rows and columns are left out, as for :func:`attention_head`.
         theme: "light" or "dark".
 
     Returns:
         The figure, with hover; ``show()`` or the end of a cell draws it.
 
     Raises:
-        MissingTensor: the trace has no pattern of this stack.
+        MissingTensor: the trace has no pattern of this attention.
+        TraceError: there is no attention of this name, or the text has no such role.
     """
-    layers = trace.layers(stack, attention)
-    n_layers, n_heads, (n_queries, n_keys) = len(layers), most_heads(layers), next(iter(layers.values())).shape[1:]
+    layers = trace.layers(stack)
+    first = next(iter(layers.values()))
+    rows, columns = kept_tokens(trace, first.axes[1:], without)
+    n_layers, n_heads, n_queries, n_keys = len(layers), most_heads(layers), len(rows), len(columns)
     tiles = np.full((n_layers, n_heads, n_queries + 1, n_keys + 1), np.nan, dtype=np.float32)  # a gap after each
     for row, layer in zip(tiles, layers.values(), strict=True):
-        row[: len(layer), :n_queries, :n_keys] = layer.value
+        row[: len(layer), :n_queries, :n_keys] = layer.value[:, rows[:, None], columns]
     mosaic = tiles.transpose(0, 2, 1, 3).reshape(n_layers * (n_queries + 1), n_heads * (n_keys + 1))
     sides = [numbered(n) for n in mosaic.shape]
     panel = Panel(name="pattern", title="", values=mosaic, rows=sides[0], columns=sides[1], **map_scale(trace))
     figure = go.Figure(heatmap(panel, theme=theme))
     figure.update_traces(customdata=None, hovertemplate="%{text:.6g}<extra></extra>", xgap=0, ygap=0)
     figure.update_layout(
-        title=title(literal(stack_title(trace, next(each for each in STACKS if each.name == f"{stack}.{attention}")))),
+        title=title(literal(stack_title(trace, stack_named(stack)))),
         xaxis={**_tiles("Head", range(n_heads), n_keys), "side": "top"},
         yaxis={**_tiles("Layer", layers, n_queries), "autorange": "reversed"},
         **look(theme),
@@ -139,7 +156,7 @@ def heatmap(panel: Panel, *, theme: Theme, scale_shown: bool = True) -> go.Heatm
     """Draw one panel as a plotly trace; ``text`` holds the values, ``z`` the coloured quantity."""
     values = np.asarray(panel.values, dtype=np.float64)
     small = values.size <= _NAMED
-    names = np.meshgrid(_names(panel.rows), _names(panel.columns), indexing="ij") if small else None
+    names = np.meshgrid(_spoken(panel.rows), _spoken(panel.columns), indexing="ij") if small else None
     veiled = panel.picture is not None
     z = np.sqrt(np.clip(values / panel.end if veiled else values, 0.0, 1.0))
     return go.Heatmap(
@@ -214,19 +231,64 @@ def look(theme: Theme) -> dict[str, Any]:
     }
 
 
+_MARK = "■"
+
+
+def marked(
+    texts: Sequence[str], speakers: Sequence[Speaker | None], theme: Theme, *, mark: str = "{text} {mark}"
+) -> list[str]:
+    """Add to each label of a chat, already escaped, the colour of who says it; labels of other texts stay as they are.
+
+    Args:
+        texts: the labels.
+        speakers: of each; empty: it is no chat.
+        theme: "light" or "dark".
+        mark: where the mark stands, such that it is nearest to the cells.
+    """
+    if not speakers:
+        return [*texts]
+    coloured = '<span style="color:{colour}">' + _MARK + "</span>"
+    return [
+        text if said is None else mark.format(text=text, mark=coloured.format(colour=CURVES[theme][said.colour]))
+        for text, said in zip(texts, speakers, strict=True)
+    ]
+
+
+def say_roles(figure: go.Figure, speakers: Collection[Speaker | None], theme: Theme) -> None:
+    """Say in a legend below the figure whose colour is which; of a text that is no chat nothing."""
+    known = sorted({said for said in speakers if said is not None}, key=lambda said: said.colour)
+    if not known:
+        return
+    figure.update_traces(showlegend=False)
+    for said in known:
+        marker = {"symbol": "square", "size": 11, "color": CURVES[theme][said.colour]}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=literal(said.label), showlegend=True)
+    below = legend(y=0.0, yanchor="bottom", itemclick=False, itemdoubleclick=False)  # there is nothing to hide
+    figure.update_layout(showlegend=True, legend=below)
+    figure.update_xaxes(zeroline=False)  # which points would bring along
+    figure.update_yaxes(zeroline=False)
+
+
 def _names(labels: Labels) -> list[str]:
     """Return tokens with their positions, which distinguish equal ones; for decoder rows also the predicted token."""
     texts = [visible(text) for text in labels.texts]
     if labels.after:
         texts = [f"{text} → {visible(after)}" for text, after in zip(texts, labels.after, strict=True)]
     # plotly interprets some HTML in labels: the visitor's text has to be escaped
-    return [f"{literal(text)} {i + 1}" if labels.places else literal(text) for i, text in enumerate(texts)]
+    return [f"{literal(text)} {number}".rstrip() for text, number in zip(texts, labels.numbers, strict=True)]
 
 
-def _axis(labels: Labels) -> dict[str, Any]:
+def _spoken(labels: Labels) -> list[str]:
+    """Return the names that hovering shows: of a chat with the role."""
+    said = [f" ({literal(said.label)})" if said else "" for said in labels.speakers] or [""] * len(labels)
+    return [name + role for name, role in zip(_names(labels), said, strict=True)]
+
+
+def _axis(labels: Labels, theme: Theme, *, mark: str) -> dict[str, Any]:
     if labels.numeric and len(labels) > 24:
         return {"showgrid": False}
-    return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": _names(labels), "showgrid": False}
+    names = marked(_names(labels), labels.speakers, theme, mark=mark)
+    return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": names, "showgrid": False}
 
 
 def _tiles(word: str, indices: Collection[int], size: int) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, LinkError, VisformerError
 from visformer.pictures.registry.setting import Setting
-from visformer.trace.stacks import STACKS, most_heads, ranges, short_name
+from visformer.trace.stacks import STACKS, most_heads, ranges, short_name, stack_named
 
 if TYPE_CHECKING:  # numpy
     from visformer.trace import Trace, TracedTensor
@@ -325,7 +325,7 @@ def _labels(setting: Setting) -> dict[str, str]:
 
 def _patterns(setting: Setting) -> "Mapping[int, TracedTensor]":
     """The patterns by layer; none for a saved Trace without patterns, which some pictures do not need."""
-    (stack,) = (stack for stack in STACKS if stack.name == setting["stack"])
+    stack = stack_named(setting["stack"])
     return stack.layers(setting.patterns) if stack.in_trace(setting.patterns) else {}
 
 

@@ -119,4 +119,4 @@ def heads_by_reading(model: Translator, gold: Sequence[Aligned], *, to: str) -> 
 def forced_pattern(model: Translator, pair: Aligned, *, to: str) -> NDArray[np.float32]:
     """Return the cross-attention of a pair whose target is forced: (layer, head, tgt token, src token)."""
     trace = model.trace(pair.source_text, pair.target_text, to=to, record=("decoder.*.cross_attn.pattern",))
-    return trace.stack("decoder", "cross_attn")
+    return trace.stack("decoder.cross_attn")

@@ -67,7 +67,7 @@ export function embeddingMessage(template, { tensors, tokens, special }, revisio
   const limit = tellingLimit(Object.values(values).flatMap((each) => Array.from(each)), 0.99)
   const note = `(${embed.shape.join(", ")})`
   const panels = template.panels.map((panel) => {
-    const rows = { ...panel.rows, texts: tokens[side].map(visible), special: special[side].map(Number) }
+    const rows = { ...panel.rows, texts: tokens[side].map(visible), places: tokens[side].map((_, i) => String(i + 1)), special: special[side].map(Number) }
     return { ...panel, rows, limit, note: panel.note && note, values: numbers.add(values[panel.name]) }
   })
   return { ...template, panels, revision, numbers: numbers.buffer() }

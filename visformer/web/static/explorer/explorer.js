@@ -6,7 +6,7 @@
  * interaction is handled here; the host is only called for weights that were too large to be sent at once.
  */
 
-import { makeRamp, themeOf } from "../shared/colours.js"
+import { makeRamp, nameColours, themeOf } from "../shared/colours.js"
 import { HeadGrid, LEGEND, drawLegend, gridLayout, paintLegend, sideBySide } from "./head_grid.js"
 import { pngButton } from "../shared/png.js"
 import { inRows, nHeads, ordered, sameHead } from "./order.js"
@@ -181,6 +181,7 @@ class AttentionView {
     if (sameTrace) for (const [name, codes] of this.data.weights.codes) data.weights.codes.set(name, codes)
     data.store = sameTrace ? this.data.store : this.openStore(data)
     data.store.address = data.parts
+    for (const { tiles } of data.stacks) if (tiles) tiles.isOpen = data.store.isOpen
     this.data = data
     this.model.take(data)
     if (!sameTrace) {
@@ -204,7 +205,7 @@ class AttentionView {
   openStore({ parts: address, stacks }) {
     this.data?.store.stop()
     const ask = this.host.onNeed && ((paths) => this.host.onNeed(paths))
-    return new Parts({ address, stacks, ask, arrived: () => this.arrived() })
+    return new Parts({ address, stacks, shapeOf: (path) => this.model.shapeOf(path), ask, arrived: () => this.arrived() })
   }
 
   /** Draw what has arrived, once in a frame. */
@@ -247,6 +248,7 @@ class AttentionView {
     const { state } = this
     const places = this.model.inTokens(state.cells)
     Object.assign(state, change)
+    if (state.inside && !this.model.pairInside()) state.inside = null // one of its sentences is hidden
     state.cells = this.model.fromTokens(places) // the change may have renumbered rows and columns
     state.locked = state.locked && state.cells.length > 0
     this.refresh()
@@ -430,6 +432,7 @@ class AttentionView {
         this.set({})
       },
       ...(model.isTiled ? {} : this.deriving(next)),
+      ...(model.canHide ? { x: () => this.set({ hiding: !state.hiding }) } : {}),
       o: () => this.set({ order: next(model.orders(), state.order) }),
       ...this.view.keys?.(),
     }
@@ -449,7 +452,6 @@ class AttentionView {
     return {
       m: () => this.set({ combine: next(["one", "mean", "max"], state.combine) }),
       w: () => this.set({ merging: !state.merging }),
-      x: () => this.set({ hiding: !state.hiding }),
     }
   }
 
@@ -509,7 +511,7 @@ class AttentionView {
     parts.root.lang = data.text.lang
     this.toolbar.write(data)
     Object.assign(this.png, { textContent: data.text.keep, title: data.text.keep_about })
-    this.help.write(data.text.help, data.keys.filter(([key]) => key !== "p" || host.presents), data.scores)
+    this.help.write(data.text.help, data.keys.filter(([key]) => (key !== "p" || host.presents) && (key !== "x" || this.model.canHide)), data.scores)
     parts.legend.setAttribute("aria-label", data.text.legend)
     this.overview.canvas.setAttribute("aria-label", data.text.overview)
   }
@@ -519,7 +521,7 @@ class AttentionView {
     const { state, model, data } = this
     const mass = model.hidden()
     const hidden = mass === null ? "" : fill(data.text.hidden, { mass: mass.toFixed(2) })
-    const sums = data.isMap || (mass === null && state.combine !== "max") ? data.text.sums : ""
+    const sums = data.isMap || (mass === null && !state.isHiding && state.combine !== "max") ? data.text.sums : ""
     this.parts.hint.textContent = paragraph(this.readout.kind(), sums, data.text.hint)
     const { zoom, zoomed } = this.view
     const { isFolded, walk } = this
@@ -527,7 +529,7 @@ class AttentionView {
     if (this.parts.walked) this.parts.walked.textContent = isWalked ? fill(data.text.part, { n: walk.indexOf(state.stack) + 1, all: walk.length }) : ""
     const { isTiled } = model
     this.markScope()
-    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded, isTiled })
+    this.toolbar.mark(state, { orders: model.orders(), hidden, predicts: Boolean(model.stack.predicts), canZoom: Boolean(zoom), zoomed, isFolded, isTiled, canHide: model.canHide })
     this.readout.badges.hidden = isFolded
     this.sentences.element.hidden = Boolean(model.shown.isText) || isTiled
     const exact = isTiled ? data.store.settled(model.paths()) : model.names().every((name) => data.weights.has(name))
@@ -617,7 +619,7 @@ class AttentionView {
     const turned = this.painted !== painted
     if (turned) this.ramp = makeRamp(data.ramp[scheme])
     this.theme = { ...theme, ramp: this.ramp, colours: data.colours[scheme] }
-    this.theme.colours.forEach((colour, i) => this.parts.root.style.setProperty(`--vf-colour-${i}`, colour))
+    nameColours(this.parts.root, this.theme)
     if (turned) paintLegend(this.parts.legend, this.theme, data.scale)
     this.painted = painted
   }
@@ -647,14 +649,14 @@ class AttentionView {
 
   /** All thumbnails as one image, cached because hovering repaints the overview often. */
   thumbs() {
-    const { steps, rows, columns } = this.model.thumbs()
+    const { steps, rows, columns, isOfShown } = this.model.thumbs()
     const { stack } = this.model
     const across = stack.shape[1]
     if (this.drawn?.steps !== steps || this.drawn.ramp !== this.ramp) {
       const sheet = image(sideBySide(steps, { rows, columns, across }), stack.shape[0] * rows, across * columns, this.ramp, this.drawn?.sheet)
       this.drawn = { steps, sheet, ramp: this.ramp }
     }
-    return { sheet: this.drawn.sheet, rows, columns, stack }
+    return { sheet: this.drawn.sheet, rows, columns, isOfShown, stack }
   }
 
   /** Show the current view and hide the others; if the focus was on the stage, it stays there. */
@@ -709,7 +711,8 @@ class AttentionView {
     const name = [...spot, state.view === LARGE ? "" : state.view].filter(Boolean).join("-")
     const foot = { ...LEGEND, draw: (context) => drawLegend(context, theme, this.data.scale) }
     const { whole: element = this.parts.stage, repaint = () => this.paintStage() } = this.host
-    return { element, repaint, theme, title, name, foot }
+    const roles = this.data.roles.filter((role) => !state.without.includes(role.name))
+    return { element, repaint, theme, title, name, foot, roles }
   }
 
   /** Update the cells in focus only. */

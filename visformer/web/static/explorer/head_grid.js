@@ -1,7 +1,7 @@
 /** Interactive grids of thumbnails, of all heads of a stack or those of a layer, and the legend of their colours. */
 
 import { indexOf, sameHead } from "./order.js"
-import { cssColour } from "../shared/colours.js"
+import { ROLE, cssColour, roleColour, roleRuns } from "../shared/colours.js"
 import { onPointer, part } from "../shared/dom.js"
 import { pointOn, shorten, sizeCanvas } from "../shared/surface.js"
 
@@ -82,19 +82,22 @@ export function gridLayout(cells, { width, columns, captions, largest = LARGEST_
 }
 
 /**
- * Lay out a layer's heads as large as the stage permits, with their tokens if these are legible.
+ * Lay out a layer's heads as large as the stage permits, with the colours of their tokens' roles, and their tokens if these
+ * are legible.
  * @param {{layer: number, head: number}[]} cells
  * @param {{width: number, tallest: number}} room
  * @param {?object} tokens see measured; null: the thumbnails do not show each token
+ * @param {?{rows: (?number)[], columns: (?number)[]}} roles of the tokens; null: it is no chat
  */
-export function layerLayout(cells, room, tokens) {
+export function layerLayout(cells, room, { tokens, roles }) {
+  const lift = roles ? ROLE + 2 : 0 // of the tokens, beyond the colours of roles
   if (tokens) {
     const [up, right] = [Math.sin(SLANT), Math.cos(SLANT)].map((part) => Math.ceil(tokens.high * part)) // right of the last column
-    const layout = largestLayout(cells, { ...room, width: room.width - right }, [tokens.wide + 8, up + 12])
+    const layout = largestLayout(cells, { ...room, width: room.width - right }, [tokens.wide + 8 + lift, up + 12 + lift])
     const n = Math.max(tokens.rows.length, tokens.columns.length)
-    if (layout.size / n >= TOKEN) return { ...layout, tokens, width: layout.width + right }
+    if (layout.size / n >= TOKEN) return { ...layout, tokens, roles, lift, width: layout.width + right }
   }
-  return largestLayout(cells, room, [FRAME, FRAME])
+  return { ...largestLayout(cells, room, [FRAME + lift, FRAME + lift]), roles, lift }
 }
 
 function largestLayout(cells, { width, tallest }, margins) {
@@ -139,6 +142,7 @@ function paintGrid(canvas, layout, { theme, thumbs, focus, hovered, heads }) {
   const { cells, columns, captions, captioned, size, left, top, step, rise } = layout
   context.textBaseline = "middle"
   if (!captions) paintNumbers(context, layout, theme, focus)
+  if (layout.roles) paintRoles(context, layout, theme)
   if (layout.tokens) paintTokens(context, layout, theme)
   const scored = captioned && hasRoomForScores(context, layout, theme)
   cells.forEach((place, i) => {
@@ -189,20 +193,43 @@ function paintNumbers(context, { cells, columns, size, left, top, step, rise }, 
   }
 }
 
+/** Where the rows of thumbnails begin, and their columns. */
+const startsOf = ({ cells, columns, left, top, step, rise }) => ({
+  rows: Array.from({ length: Math.ceil(cells.length / columns) }, (_, row) => top + row * rise),
+  columns: Array.from({ length: Math.min(columns, cells.length) }, (_, column) => left + column * step),
+})
+
+/** Draw a line beside each row of thumbnails, and above each column, in the colours of the tokens' roles. */
+function paintRoles(context, layout, theme) {
+  const { size, left, top, roles } = layout
+  const starts = startsOf(layout)
+  const along = (side, draw) => {
+    const each = size / roles[side].length
+    for (const { role, first, end } of roleRuns(roles[side])) {
+      context.fillStyle = roleColour(theme, role)
+      for (const start of starts[side]) draw(start + first * each, (end - first) * each)
+    }
+  }
+  along("rows", (y, height) => context.fillRect(left - FRAME - ROLE, y, ROLE, height))
+  along("columns", (x, width) => context.fillRect(x, top - FRAME - ROLE, width, ROLE))
+}
+
 /** Write the tokens that read beside each row of thumbnails, and those that are read above each column. */
-function paintTokens(context, { cells, columns, size, left, top, step, rise, tokens }, theme) {
+function paintTokens(context, layout, theme) {
+  const { size, left, top, lift, tokens } = layout
+  const starts = startsOf(layout)
   context.font = tokenFont(theme)
   context.fillStyle = theme.text
   context.textAlign = "right"
-  for (let y = top; y < top + Math.ceil(cells.length / columns) * rise; y += rise) {
+  for (const y of starts.rows) {
     const line = size / tokens.rows.length
-    tokens.rows.forEach((token, i) => context.fillText(token, left - 6, y + (i + 0.5) * line))
+    tokens.rows.forEach((token, i) => context.fillText(token, left - 6 - lift, y + (i + 0.5) * line))
   }
   context.textAlign = "left"
-  for (let x = left; x < left + Math.min(columns, cells.length) * step; x += step) {
+  for (const x of starts.columns) {
     tokens.columns.forEach((token, i) => {
       context.save()
-      context.translate(x + ((i + 0.5) * size) / tokens.columns.length, top - 5)
+      context.translate(x + ((i + 0.5) * size) / tokens.columns.length, top - 5 - lift)
       context.rotate(-SLANT)
       context.fillText(token, 0, 0)
       context.restore()

@@ -15,17 +15,20 @@ const KEPT = 64_000_000 // bytes: 250 tiles
 /** The number of tokens that a cell of a level stands for along each side. */
 export const stepOf = (level) => 2 ** level
 
+/** How many levels there are, the last one a single tile. */
+export const levelsOf = ([nQueries, nKeys], side) => 1 + Math.max(0, Math.ceil(Math.log2(Math.max(nQueries, nKeys) / side)))
+
 /** How many cells a tile has along an axis of `size` tokens, where it is number `at`. */
 export const cellsOf = (size, at, level, side) => Math.min(side, Math.ceil(size / stepOf(level)) - at * side)
 
 /**
  * Decode a part.
  * @param {string} path "stack/layer/head/part…" @param {ArrayBuffer} bytes
- * @param {{shape: number[], tiles: {side: number}}} stack
+ * @param {{shape: number[], side: number}} of shape: queries and keys that are shown; side: cells of a tile
  * @returns a tile as {rows, columns, largest, mean}, whose codes are those of picture.js, and mean that of largest where a
  *   cell is one weight; "edges" as {gives, gets}; any other part as Float32Array
  */
-export function readPart(path, bytes, { shape: [, , nQueries, nKeys], tiles: { side } }) {
+export function readPart(path, bytes, { shape: [nQueries, nKeys], side }) {
   const [, , , kind, level, row, column] = path.split("/").map((text, i) => (i > 3 ? Number(text) : text))
   if (kind === "edges") return { gives: new Float32Array(bytes, 0, nQueries), gets: new Float32Array(bytes, 4 * nQueries, nKeys) }
   if (kind !== "tile") return new Float32Array(bytes)
@@ -53,12 +56,13 @@ export function tilesIn(head, level, { rows, columns }, side) {
 
 export class Parts {
   /**
-   * @param {{address: string, stacks: object[], ask: ?(paths: string[]) => void, arrived: (path: string) => void}} host
-   *   address: under which they are fetched, "" if they cannot be; ask: has the host send a message with them; null: it
-   *   cannot; arrived: called when a part is there
+   * @param {{address: string, stacks: object[], shapeOf: (path: string) => number[], ask: ?(paths: string[]) => void,
+   *   arrived: (path: string) => void}} host address: under which they are fetched, "" if they cannot be; shapeOf: how many
+   *   queries and keys are shown of the head of a part; ask: has the host send a message with them; null: it cannot;
+   *   arrived: called when a part is there
    */
-  constructor({ address, stacks, ask, arrived }) {
-    Object.assign(this, { address, ask, arrived })
+  constructor({ address, stacks, shapeOf, ask, arrived }) {
+    Object.assign(this, { address, shapeOf, ask, arrived })
     this.stacks = new Map(stacks.map((stack) => [stack.name, stack]))
     this.kept = new Map() // path to {part, size}, the one that was used longest ago first
     this.size = 0
@@ -85,8 +89,8 @@ export class Parts {
 
   /** The finest that is there of a cell: its weight (step 1) or the largest of step by step around it; null: nothing. */
   finest(head, row, column) {
-    const { side, levels } = this.stacks.get(head.split("/")[0]).tiles
-    for (let level = 0; level < levels; level++) {
+    const { side } = this.stacks.get(head.split("/")[0]).tiles
+    for (let level = 0; level < levelsOf(this.shapeOf(head), side); level++) {
       const [r, c] = [row, column].map((token) => Math.floor(token / stepOf(level)))
       const tile = this.of(`${head}/tile/${level}/${Math.floor(r / side)}/${Math.floor(c / side)}`)
       if (tile) return { weight: weightOf(tile.largest[(r % side) * tile.columns + (c % side)]), step: stepOf(level) }
@@ -200,7 +204,7 @@ export class Parts {
     const stack = this.stacks.get(path.split("/")[0])
     if (!stack?.tiles) return
     this.failed.delete(path)
-    this.kept.set(path, { part: readPart(path, bytes, stack), size: bytes.byteLength })
+    this.kept.set(path, { part: readPart(path, bytes, { shape: this.shapeOf(path), side: stack.tiles.side }), size: bytes.byteLength })
     this.size += bytes.byteLength
     for (const [oldest, { size }] of this.kept) {
       if (this.size <= KEPT || this.kept.size === 1) break

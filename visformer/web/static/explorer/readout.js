@@ -138,7 +138,7 @@ export class Readout {
   }
 
   hidden(row) {
-    const mass = row === null ? 0 : (this.model.matrix()?.hidden[row] ?? 0)
+    const mass = row === null ? 0 : this.model.hiddenOf(row)
     return mass > 0 ? fill(this.text.hidden_row, { mass: mass.toFixed(2) }) : ""
   }
 

@@ -7,7 +7,7 @@
 import { links } from "./derive.js"
 import { stepOf, tilesIn, weightOf } from "./parts.js"
 import { WEIGHTS } from "./picture.js"
-import { inkOn } from "../shared/colours.js"
+import { ROLE, inkOn, roleColour } from "../shared/colours.js"
 import { button, clamp, fill, focusQuietly, part } from "../shared/dom.js"
 import { spellCell, spellShort } from "../shared/numbers.js"
 import { STAGE } from "../shared/stage.js"
@@ -161,7 +161,7 @@ class TileMap {
 
   measure() {
     const { room, tiles } = this.scene
-    const [, , nRows, nColumns] = tiles.stack.shape
+    const [nRows, nColumns] = tiles.shape
     const left = Math.round(Math.min(LABEL, Math.max(LEAST_LABEL, room.width * 0.24)))
     const bars = { rows: tiles.isSelf ? BARS : 0, columns: BARS } // what a token of another text gives to others is 1
     const wide = Math.max(80, room.width - left - bars.rows - EDGE)
@@ -198,7 +198,7 @@ class TileMap {
   }
 
   get level() {
-    const { levels } = this.scene.tiles.stack.tiles
+    const { levels } = this.scene.tiles
     return levelFor(Math.min(...AXES.map((name) => this.axis(name).scale)) * this.ratio, levels)
   }
 
@@ -408,7 +408,7 @@ class TileMap {
     if (!words && values && this.sentenceLinks?.of === values) return this.sentenceLinks.all
     const each = ([from, end]) => Array.from({ length: end - from }, (_, i) => [from + i])
     const groups = words ? { rows: each(rows), columns: each(columns) } : tiles.sentences
-    const all = values ? links({ values, ...groups }, tiles.isSelf, LISTED, tiles.stack.shape[3]) : []
+    const all = values ? links({ values, ...groups }, tiles.isSelf, LISTED, tiles.shape[1]) : []
     const found = all.map(({ row, column, weight }) => ({ words, query: groups.rows[row], key: groups.columns[column], row, column, weight }))
     if (!words) this.sentenceLinks = { of: values, all: found }
     return found
@@ -437,7 +437,8 @@ class TileMap {
   }
 
   wordOf(name, token) {
-    return `${this.scene.tiles.tokens[name][token]} (${token + 1})`
+    const { tokens, places } = this.scene.tiles
+    return `${tokens[name][token]} (${places[name][token] + 1})`
   }
 
   follow({ words, query, key }) {
@@ -495,8 +496,7 @@ class TileMap {
     clearTimeout(this.requesting)
     this.requesting = null
     if (!this.scene || this.element.hidden) return
-    const { head, store, stack } = this.scene.tiles
-    const { side, levels } = stack.tiles
+    const { head, store, side, levels } = this.scene.tiles
     const inSight = tilesIn(head, this.level, this.sight, side)
     const whole = `${head}/tile/${levels - 1}/0/0`
     const others = [`${head}/edges`, `${head}/sentences`, this.sumPath].filter(Boolean)
@@ -511,9 +511,10 @@ class TileMap {
     const n = stepOf(level)
     const cell = level ? fill(text[`cell_${this.pooling}`], { n }) : text.cell_one
     const edges = tiles.store.of(`${tiles.head}/edges`) ? text[tiles.isSelf ? "edges" : "edges_cross"] : ""
-    const coarse = tiles.store.isOpen ? text.cell_coming : text.cell_absent
+    const coarse = tiles.isHiding ? text.cell_computed : tiles.store.isOpen ? text.cell_coming : text.cell_absent
+    const left = tiles.isHiding ? text.cell_left : ""
     const hint = this.range || !tiles.store.isOpen ? "" : text.rows_hint
-    const lines = [isThere ? cell : coarse, edges, hint]
+    const lines = [isThere ? cell : coarse, left, edges, hint]
     const said = lines.filter(Boolean).join(text.lang.startsWith("zh") ? "" : " ")
     if (this.said.textContent !== said) this.said.textContent = said
     const summed = this.summedText()
@@ -552,6 +553,7 @@ class TileMap {
     this.drawLines(context, axes)
     context.restore()
     this.drawEdges(context, axes)
+    this.drawRoles(context, axes)
     this.drawSum(context, axes)
     this.drawLabels(context, axes)
     const { rows, columns } = axes
@@ -561,16 +563,12 @@ class TileMap {
   }
 
   drawTiles(context, axes) {
-    const { thumb, theme, tiles } = this.scene
-    const { store, head, stack } = tiles
-    const { side, levels } = stack.tiles
+    const { thumb, tiles } = this.scene
+    const { store, head, side, levels } = tiles
     const { level, sight } = this
     const paths = tilesIn(head, level, sight, side)
     if (paths.some((path) => !store.of(path))) {
-      this.sheet = this.sheet?.steps === thumb.steps && this.sheet.ramp === theme.ramp
-        ? this.sheet
-        : { steps: thumb.steps, ramp: theme.ramp, image: image(thumb.steps, thumb.rows, thumb.columns, theme.ramp, this.sheet?.image) }
-      this.place(context, axes, this.sheet.image, { row: 0, column: 0, rows: axes.rows.n, columns: axes.columns.n })
+      if (thumb) this.drawThumb(context, axes)
       for (let coarse = levels - 1; coarse > level; coarse--) {
         for (const path of tilesIn(head, coarse, sight, side)) this.drawTile(context, axes, path)
       }
@@ -579,10 +577,19 @@ class TileMap {
     if (level === 0 && Math.min(axes.rows.scale, axes.columns.scale) >= GRID) this.drawCells(context, axes, paths)
   }
 
+  /** Draw the thumbnail below tiles that have not arrived. */
+  drawThumb(context, axes) {
+    const { thumb, theme } = this.scene
+    this.sheet = this.sheet?.steps === thumb.steps && this.sheet.ramp === theme.ramp
+      ? this.sheet
+      : { steps: thumb.steps, ramp: theme.ramp, image: image(thumb.steps, thumb.rows, thumb.columns, theme.ramp, this.sheet?.image) }
+    this.place(context, axes, this.sheet.image, { row: 0, column: 0, rows: axes.rows.n, columns: axes.columns.n })
+  }
+
   drawTile(context, axes, path) {
     const tile = this.scene.tiles.store.of(path)
     if (!tile) return
-    const { side } = this.scene.tiles.stack.tiles
+    const { side } = this.scene.tiles
     const [level, row, column] = path.split("/").slice(-3).map(Number)
     const [step, tokens] = [stepOf(level), side * stepOf(level)]
     this.place(context, axes, this.imageOf(tile), { row: row * tokens, column: column * tokens, rows: tile.rows * step, columns: tile.columns * step })
@@ -610,7 +617,7 @@ class TileMap {
   /** Lines between the cells, and their weights where there is room. */
   drawCells(context, axes, paths) {
     const { theme, tiles } = this.scene
-    const { side } = tiles.stack.tiles
+    const { side } = tiles
     const { rows, columns } = axes
     const { sight } = this
     const [x, y] = [(column) => columns.start + (column - columns.first) * columns.scale, (row) => rows.start + (row - rows.first) * rows.scale]
@@ -691,6 +698,26 @@ class TileMap {
     context.globalAlpha = 1
   }
 
+  /** Pixels that the labels of rows leave to the colours of roles. */
+  get lift() {
+    return this.scene.tiles.roles.rows.length ? ROLE + 2 : 0
+  }
+
+  /** A line along rows and columns in the colours of their roles, beside their labels. */
+  drawRoles(context, axes) {
+    const { theme, tiles } = this.scene
+    for (const name of AXES) {
+      const { start, first, scale, length } = axes[name]
+      const at = (token) => start + Math.max(0, Math.min(length, (token - first) * scale))
+      for (const { role, first: from, end } of tiles.roles[name]) {
+        const [begin, long] = [at(from), at(end) - at(from)]
+        context.fillStyle = roleColour(theme, role)
+        if (name === "rows") context.fillRect(axes.columns.start - 6 - ROLE, begin, ROLE, long)
+        else context.fillRect(begin, TOP - 2, long, ROLE)
+      }
+    }
+  }
+
   /** What the rows that are added up give to each key, as a strip; the rows are marked. */
   drawSum(context, { rows, columns }) {
     if (!this.range) return
@@ -713,7 +740,7 @@ class TileMap {
     const { theme } = this.scene
     context.textBaseline = "middle"
     context.font = `12px ${theme.font}`
-    this.drawRowLabels(context, axes.rows, axes.columns.start)
+    this.drawRowLabels(context, axes.rows, axes.columns.start - this.lift)
     this.drawColumnLabels(context, axes.columns)
   }
 
@@ -768,7 +795,7 @@ class TileMap {
         slanted(this.short(context, this.scene.labels.columns[token].text, Math.floor(longest(at, rise - 18))), at, theme.text)
       }
     }
-    const wide = (length / (end - first)) * (starts.length ? (tiles.stack.shape[3] / starts.length) : 1)
+    const wide = (length / (end - first)) * (starts.length ? (tiles.shape[1] / starts.length) : 1)
     if (!isWorded && wide < 70) {
       for (const i of placed(starts, scale, ACROSS)) {
         const at = x(starts[i]) + 5
@@ -834,8 +861,9 @@ class TileMap {
       context.fillText(text, left, y)
     }
     if (row !== null) { // in place of whatever label is there
-      const text = this.short(context, this.wordOf("rows", row), columns.start - 12)
-      write(text, columns.start - 8 - context.measureText(text).width, down.middle, 0, columns.start - 6)
+      const left = columns.start - this.lift
+      const text = this.short(context, this.wordOf("rows", row), left - 12)
+      write(text, left - 8 - context.measureText(text).width, down.middle, 0, left - 6)
     }
     if (column === null) return
     const text = this.short(context, this.wordOf("columns", column), 160)

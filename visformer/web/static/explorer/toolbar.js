@@ -135,11 +135,11 @@ export class Toolbar {
   /**
    * @param {object} state the ViewState
    * @param {{orders: string[], hidden: string, predicts: boolean, canZoom: boolean, zoomed: boolean, isFolded: boolean,
-   *   isTiled: boolean}}
+   *   isTiled: boolean, canHide: boolean}}
    *   view properties of the current view; predicts: whether its rows predict a token; isFolded: whether the controls for
-   *   researchers are folded away; isTiled: whether the text is long
+   *   researchers are folded away; isTiled: whether the text is long; canHide: whether tokens can be hidden
    */
-  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded, isTiled }) {
+  mark(state, { orders, hidden, predicts, canZoom, zoomed, isFolded, isTiled, canHide }) {
     this.limit = state.limit
     this.caption.textContent = this.text[`view_${state.view}_about`]
     this.more.textContent = this.text[isFolded ? "more" : "less"]
@@ -162,10 +162,10 @@ export class Toolbar {
     }
     for (const name of CHECKS) {
       this[name].element.checked = state[name]
-      this[name].box.hidden = isTiled
+      this[name].box.hidden = name === "merging" ? isTiled : !canHide
     }
     for (const tab of this.roles.children) tab.ariaPressed = String(!state.without.includes(tab.dataset.name))
-    this.roles.hidden = isTiled || !this.roles.childElementCount
+    this.roles.hidden = !canHide || !this.roles.childElementCount
     this.renormalising.box.hidden ||= !state.isHiding || this.isMap
     this.combine.box.hidden = isTiled
     this.kind.box.hidden = isTiled || this.isMap

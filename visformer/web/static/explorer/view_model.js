@@ -2,7 +2,8 @@
 
 import { derive, groupsOf, links, mean, pooled, strongest } from "./derive.js"
 import { headsOf, indexOf } from "./order.js"
-import { tilesIn } from "./parts.js"
+import { levelsOf, tilesIn } from "./parts.js"
+import { roleRuns } from "../shared/colours.js"
 import { cached, fill } from "../shared/dom.js"
 import { beginningOf, runningText } from "../shared/text.js"
 import { VIEWS } from "./views/index.js"
@@ -59,8 +60,30 @@ export class ViewModel {
     return this.isTiled && ["matrix", "series"].some((name) => this.shown.needs.includes(name))
   }
 
+  /** The name of a head's weights; of a long text with what is hidden, since its parts are of the tokens that are left. */
   nameOf({ layer, head }) {
-    return `${this.state.stack}/${layer}/${head}`
+    return `${this.state.stack}/${layer}/${head}${this.isTiled ? this.hides : ""}`
+  }
+
+  /** What is hidden, as tiles.py reads it. */
+  get hides() {
+    const { hiding, renormalising, isHiding, without } = this.state
+    const roles = without.length ? `;without=${[...without].sort().join(".")}` : ""
+    return isHiding ? `${hiding ? ";hiding" : ""}${renormalising ? ";renormalising" : ""}${roles}` : ""
+  }
+
+  /** Whether tokens can be hidden: of a long text, where its parts can be computed anew. */
+  get canHide() {
+    return !this.isTiled || this.stack.tiles.isOpen
+  }
+
+  /** How many queries and keys are shown of the head of a part. */
+  shapeOf(path) {
+    const [name, , head] = path.split("/")
+    const [, ...hides] = head.split(";")
+    const without = hides.find((how) => how.startsWith("without="))?.slice("without=".length).split(".") ?? []
+    const stack = this.data.stacks.find((each) => each.name === name)
+    return [stack.rows, stack.columns].map((side) => this.kept(side, { hiding: hides.includes("hiding"), without }).length)
   }
 
   /** The names of the weights that the picture needs. */
@@ -94,10 +117,18 @@ export class ViewModel {
   }
 
   /** Whether each token of a side is hidden where tokens are: special ones, and those of roles. */
-  hiddenTokens(side) {
-    const { hiding, without } = this.state
+  hiddenTokens(side, { hiding, without } = this.state) {
     const { special, spoken } = this.data
     return special[side].map((flag, i) => (hiding && Boolean(flag)) || without.includes(spoken[side]?.[i]))
+  }
+
+  /** The tokens of a side that are shown of a long text: those that are not hidden, all if none would be left. */
+  kept(side, { hiding, without } = this.state) {
+    return cached(this.cache, `kept ${side} ${hiding} ${without}`, () => {
+      const hidden = this.hiddenTokens(side, { hiding, without })
+      const isKept = hidden.includes(false) ? (token) => !hidden[token] : () => true
+      return [...hidden.keys()].filter(isKept)
+    })
   }
 
   /** The colour of a token's role, as its place among the colours; null: it has none. */
@@ -112,19 +143,35 @@ export class ViewModel {
     return this.state.rows === "prediction" ? [predicts] : [rows, predicts]
   }
 
-  /** The sentences of a long text, each as a group of tokens. */
+  /** The sentences of a long text, each as a group of the tokens that are shown, by their places among these. */
   sentences(axis) {
     const side = this.stack[axis]
-    return cached(this.cache, `sentences ${side}`, () => groupsOf(this.data.sentences[side], true))
+    const { hiding, without } = this.state
+    return cached(this.cache, `sentences ${side} ${hiding} ${without}`, () => groupsOf(this.kept(side).map((token) => this.data.sentences[side][token]), true))
+  }
+
+  /** Of a long text: the sentences whose tokens are shown, by their places; null: all are, or one of them is hidden. */
+  pairInside() {
+    const { inside } = this.state
+    const find = (axis) => this.sentences(axis).findIndex((group) => this.numberOf(axis, group[0]) === inside[axis])
+    const pair = inside && { rows: find("rows"), columns: find("columns") }
+    return pair && pair.rows >= 0 && pair.columns >= 0 ? pair : null
+  }
+
+  /** The number of the sentence of a token, by its place among those that are shown. */
+  numberOf(axis, place) {
+    const side = this.stack[axis]
+    return this.data.sentences[side][this.kept(side)[place]]
   }
 
   /** Of a long text: each token, each sentence, or the tokens inside a pair of sentences. */
   tiledGroups() {
-    const { inside } = this.state
-    const each = (axis, i) => {
-      if (this.shown.byToken) return Array.from({ length: this.stack.shape[2 + i] }, (_, token) => [token])
-      const sentences = this.sentences(axis)
-      return inside ? sentences[inside[axis]].slice(0, MOST_TOKENS).map((token) => [token]) : sentences
+    const pair = this.pairInside()
+    const each = (axis) => {
+      const kept = this.kept(this.stack[axis])
+      if (this.shown.byToken) return kept.map((token) => [token])
+      const sentences = this.sentences(axis).map((group) => group.map((place) => kept[place]))
+      return pair ? sentences[pair[axis]].slice(0, MOST_TOKENS).map((token) => [token]) : sentences
     }
     const [rows, columns] = ["rows", "columns"].map(each)
     return { rows, columns }
@@ -139,7 +186,7 @@ export class ViewModel {
     if (!this.matrices.has(key)) {
       const values = this.state.inside ? store.block(name, this.range()) : store.of(`${name}/sentences`)
       if (!values) return null
-      const matrix = { values, rows, columns, kept: null, hidden: new Float32Array(rows.length) }
+      const matrix = { values, rows, columns, kept: null }
       return cached(this.matrices, key, () => matrix, CACHED)
     }
     return this.matrices.get(key)
@@ -147,21 +194,34 @@ export class ViewModel {
 
   /** What a map of the head in focus is drawn from. */
   tiles() {
-    const { stack, data, isSelf } = this
-    const of = (all) => ({ rows: all[stack.rows], columns: all[stack.columns] })
-    const texts = (axis) => cached(this.cache, `texts ${stack[axis]}`, () => this.sentences(axis).map((group, i) => this.sentenceLabel(axis, group, i)))
-    return {
-      ...{ stack, isSelf, store: data.store, head: this.nameOf(this.state.focus), tokens: of(data.tokens), words: of(data.words) },
-      sentences: { rows: this.sentences("rows"), columns: this.sentences("columns") },
-      names: { rows: texts("rows"), columns: texts("columns") },
-    }
+    const { store } = this.data
+    return { ...this.axes(), store, head: this.nameOf(this.state.focus), isSelf: this.isSelf, isHiding: this.state.isHiding }
   }
 
-  /** The first token of the rows and of the columns as shown, and the one behind the last. */
+  /** Of a map: its size, and the tokens along it with their sentences and roles. */
+  axes() {
+    const { stack, data } = this
+    const { hiding, without } = this.state
+    return cached(this.cache, `axes ${stack.name} ${hiding} ${without}`, () => {
+      const along = (make) => ({ rows: make("rows"), columns: make("columns") })
+      const places = along((axis) => this.kept(stack[axis]))
+      const of = (all) => along((axis) => places[axis].map((token) => all[stack[axis]][token]))
+      const shape = [places.rows.length, places.columns.length]
+      const { side } = stack.tiles
+      return {
+        ...{ shape, side, levels: levelsOf(shape, side), places, tokens: of(data.tokens), words: of(data.words) },
+        roles: along((axis) => roleRuns(places[axis].map((token) => this.roleOf(stack[axis], token)))),
+        sentences: along((axis) => this.sentences(axis)),
+        names: along((axis) => this.sentences(axis).map((group) => this.sentenceLabel(axis, group.map((place) => places[axis][place])))),
+      }
+    })
+  }
+
+  /** Of the pair of sentences whose tokens are shown, the place of the first token of either, and the one behind the last. */
   range() {
-    const { rows, columns } = this.groups()
-    const [from, end] = [([first]) => first[0], (groups) => groups.at(-1).at(-1) + 1]
-    return { rows: [from(rows), end(rows)], columns: [from(columns), end(columns)] }
+    const pair = this.pairInside()
+    const ends = (axis) => [this.sentences(axis)[pair[axis]][0], this.sentences(axis)[pair[axis]].slice(0, MOST_TOKENS).at(-1) + 1]
+    return { rows: ends("rows"), columns: ends("columns") }
   }
 
   /** The parts of heads of a long text that the picture and the locked cells need. */
@@ -169,18 +229,19 @@ export class ViewModel {
     const { inside, locked, focus } = this.state
     const { side } = this.stack.tiles
     const tiles = (name, range) => tilesIn(name, 0, range, side)
-    if (!this.shown.byToken) return this.names().flatMap((name) => (inside ? tiles(name, this.range()) : [`${name}/sentences`]))
+    const hidden = this.state.isHiding ? [`${this.nameOf(focus)}/hidden`] : []
+    if (!this.shown.byToken) return [...hidden, ...this.names().flatMap((name) => (inside ? tiles(name, this.range()) : [`${name}/sentences`]))]
     const cells = locked ? this.state.cells.filter(({ row, column }) => row !== null && column !== null) : []
-    return cells.flatMap(({ row, column }) => tiles(this.nameOf(focus), { rows: [row, row + 1], columns: [column, column + 1] }))
+    return [...hidden, ...cells.flatMap(({ row, column }) => tiles(this.nameOf(focus), { rows: [row, row + 1], columns: [column, column + 1] }))]
   }
 
-  /** The pair of sentences that a cell is of; of a single one, the other is the one that it is linked with most. */
+  /** The pair of sentences that a cell is of, by their numbers; of a single one, the other is the one that it is linked with most. */
   pairOf({ row, column }) {
     const matrix = this.matrix()
-    if (row !== null && column !== null) return { rows: row, columns: column }
-    const all = matrix ? links(matrix, this.isSelf) : []
+    const all = matrix && (row === null || column === null) ? links(matrix, this.isSelf) : []
     const found = all.find((link) => link.row === (row ?? link.row) && link.column === (column ?? link.column))
-    return { rows: row ?? found?.row ?? 0, columns: column ?? found?.column ?? 0 }
+    const number = (axis, at) => this.numberOf(axis, this.sentences(axis)[at][0])
+    return { rows: number("rows", row ?? found?.row ?? 0), columns: number("columns", column ?? found?.column ?? 0) }
   }
 
   /** The matrix of these heads; null until their weights have arrived. */
@@ -196,7 +257,8 @@ export class ViewModel {
   /** What the rows and columns depend on. */
   get scope() {
     const { stack, merging, hiding, without, rows, inside } = this.state
-    return this.isTiled ? `${stack} ${Boolean(this.shown.byToken)} ${JSON.stringify(inside)}` : `${stack} ${merging} ${hiding} ${rows} ${without}`
+    const tiled = this.isTiled ? `${Boolean(this.shown.byToken)} ${JSON.stringify(inside)}` : ""
+    return `${stack} ${merging} ${hiding} ${rows} ${without} ${tiled}`
   }
 
   /** The tokens that each row and each column stands for. */
@@ -227,21 +289,22 @@ export class ViewModel {
     return cached(this.cache, `labels ${this.scope}`, () => {
       const { rows, columns } = this.groups()
       const bySentence = this.isTiled && !this.shown.byToken && !this.state.inside
-      const label = (axis, group, i) => (bySentence ? this.sentenceLabel(axis, group, i) : this.label(axis, group))
-      const side = (axis, groups) => groups.map((group, i) => label(axis, group, i))
+      const label = (axis, group) => (bySentence ? this.sentenceLabel(axis, group) : this.label(axis, group))
+      const side = (axis, groups) => groups.map((group) => label(axis, group))
       return { rows: side("rows", rows), columns: side("columns", columns) }
     })
   }
 
   /** A sentence by its number and first words. */
-  sentenceLabel(axis, group, i) {
+  sentenceLabel(axis, group) {
     const side = this.stack[axis]
+    const n = this.data.sentences[side][group[0]] + 1
     const [tokens, words, special] = [this.data.tokens, this.data.words, this.data.special].map((all) => all[side])
     const spoken = group.filter((token) => !special[token])
     const { text } = runningText((spoken.length ? spoken : group).map((token) => [tokens[token], words[token]]))
     const beginning = beginningOf(text)
-    const name = fill(this.data.text.sentence, { n: i + 1, words: beginning })
-    return { text: `${i + 1} ${beginning}`, whole: `${i + 1} ${text}`, name, after: "", place: "", special: false, role: null }
+    const name = fill(this.data.text.sentence, { n, words: beginning })
+    return { text: `${n} ${beginning}`, whole: `${n} ${text}`, name, after: "", place: "", special: false, role: null }
   }
 
   label(axis, group) {
@@ -281,8 +344,9 @@ export class ViewModel {
     return row === null ? [] : [{ row, column: null }]
   }
 
-  /** The thumbnail of the head in focus. */
+  /** The thumbnail of the head in focus; of a long text null where tokens are hidden, which it shows. */
   thumb() {
+    if (this.isTiled && this.state.isHiding) return null
     const [rows, columns] = this.stack.thumb
     return { steps: this.stack.thumbOf(this.state.focus), rows, columns }
   }
@@ -299,9 +363,24 @@ export class ViewModel {
     return matrix ? matrix.values[row * matrix.columns.length + column] : null
   }
 
+  /** The share of a row's weight that is not to be seen; 0 until it has arrived. */
+  hiddenOf(row) {
+    return (this.isTiled ? this.tiledHidden() : this.matrix()?.hidden)?.[row] ?? 0
+  }
+
+  /** Of a long text: the share of each row's weight that hidden tokens have; null where none are, and until it has arrived. */
+  tiledHidden() {
+    const shares = this.state.isHiding ? this.data.store.of(`${this.nameOf(this.state.focus)}/hidden`) : null
+    if (!shares) return null
+    const { rows } = this.groups()
+    const places = new Map(this.kept(this.stack.rows).map((token, place) => [token, place]))
+    return cached(this.cache, `hidden ${this.nameOf(this.state.focus)} ${this.scope}`, () => rows.map((group) => mean(group.map((token) => shares[places.get(token)]))))
+  }
+
   /** Mass that is not to be seen, mean over the rows; null where nothing is left out. */
   hidden() {
     const { isHiding, limit } = this.state
+    if (this.isTiled) return this.tiledHidden() && mean(this.tiledHidden())
     const matrix = !this.data.isMap && (isHiding || limit.kind !== "none") ? this.matrix() : null
     return matrix && mean(matrix.hidden)
   }
@@ -313,14 +392,16 @@ export class ViewModel {
 
   /**
    * All thumbnails as sent or, once all exact weights have arrived, with words merged and special tokens hidden.
-   * @returns {{steps: Uint8Array, rows: number, columns: number}} one below the other; the same object until it changes
+   * @returns {{steps: Uint8Array, rows: number, columns: number, isOfShown: boolean}} one below the other; the same object
+   *   until it changes; isOfShown: whether they are of the rows and columns that are shown
    */
   thumbs() {
     const { merging, isHiding, renormalising } = this.state
     const heads = headsOf(this.stack)
-    if (!(merging || isHiding) || !heads.every((place) => this.data.weights.has(this.nameOf(place)))) {
+    const isAltered = merging || isHiding
+    if (!isAltered || !heads.every((place) => this.data.weights.has(this.nameOf(place)))) {
       const [rows, columns] = this.stack.thumb
-      return { steps: this.stack.thumbs, rows, columns }
+      return { steps: this.stack.thumbs, rows, columns, isOfShown: !isAltered }
     }
     return cached(this.cache, `thumbs ${this.scope} ${renormalising}`, () => {
       const options = { ...this.options(), how: "one", limit: NO_LIMIT }
@@ -328,7 +409,7 @@ export class ViewModel {
       const size = thumbs[0].steps.length
       const steps = new Uint8Array(this.stack.shape[0] * this.stack.shape[1] * size)
       heads.forEach((place, i) => steps.set(thumbs[i].steps, indexOf(this.stack, place) * size))
-      return { ...thumbs[0], steps }
+      return { ...thumbs[0], steps, isOfShown: true }
     })
   }
 }

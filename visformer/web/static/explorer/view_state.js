@@ -61,7 +61,10 @@ export class ViewState {
     return { stack, ...focus, view, combine, order, limit: cut, merging, hiding, renormalising, without, rows, heads: others }
   }
 
-  /** Clip the heads to those that the stack has; of a long text, leave out what takes all weights. */
+  /**
+   * Clip the heads to those that the stack has; of a long text, leave out what takes all weights and, where its parts cannot
+   * be computed anew, what hides tokens.
+   */
   keepInRange(stack) {
     const { layers, tiles } = stack
     const nearest = (layer) => layers.reduce((a, b) => (Math.abs(b - layer) < Math.abs(a - layer) ? b : a))
@@ -71,7 +74,8 @@ export class ViewState {
     const heads = this.heads.map(into)
     this.heads = heads.filter((place, i) => heads.findIndex((other) => sameHead(other, place)) === i)
     if (!this.heads.some((place) => sameHead(place, this.focus))) this.heads = [this.focus]
-    if (tiles) Object.assign(this, { combine: "one", limit: NO_LIMIT, merging: false, hiding: false, renormalising: false, without: [], rows: "input" })
+    if (tiles) Object.assign(this, { combine: "one", limit: NO_LIMIT, merging: false, rows: "input" })
+    if (tiles && !tiles.isOpen) Object.assign(this, { hiding: false, renormalising: false, without: [] })
   }
 
   chooseStack(stack) {

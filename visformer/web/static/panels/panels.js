@@ -5,7 +5,7 @@
  */
 
 import { OPERATOR, arrange, paginate } from "./arrange.js"
-import { makeRamp, stepper, themeOf } from "../shared/colours.js"
+import { makeRamp, nameColours, stepper, themeOf } from "../shared/colours.js"
 import { pngButton } from "../shared/png.js"
 import { matrixLayout, nameOf, paintMatrix } from "../shared/matrix.js"
 import { spellCell, spellNumber } from "../shared/numbers.js"
@@ -64,6 +64,7 @@ class PanelsView {
     this.at = 0 // the current part in a presentation, clamped when it is shown: Infinity is the last
     this.root = part(element, "div", "root")
     this.play = new Play(this.root)
+    this.roles = part(this.root, "div", "roles")
     this.strip = part(this.root, "div", "strip")
     const readout = part(this.root, "div", "line", { role: "status", "aria-live": "polite" })
     this.value = part(readout, "span", "value")
@@ -109,6 +110,7 @@ class PanelsView {
       this.free()
     }
     if (!same) this.build()
+    this.writeRoles(message.roles)
     this.panels.forEach((panel, i) => this.write(panel, this.boxes[i]))
     const boxOf = (name) => this.boxes[this.panels.findIndex((panel) => panel.name === name)]
     this.play.update(message, boxOf, (stage) => this.reach(stage))
@@ -153,6 +155,17 @@ class PanelsView {
     canvas.dataset.panel = panel.name
     onPointer(canvas, (event) => pointOn(canvas, event), (point) => this.hover(i, point), (point) => this.click(i, point))
     return { group, box, title, canvas, note: part(box, "div", "note") }
+  }
+
+  /** Say whose colour is which, in a chat. */
+  writeRoles(roles) {
+    this.roles.hidden = !roles.length
+    this.roles.replaceChildren()
+    for (const { label, colour } of roles) {
+      const said = part(this.roles, "span", "said")
+      part(said, "span", "swatch").dataset.role = colour
+      said.append(label)
+    }
   }
 
   write(panel, { title, canvas, note }) {
@@ -275,16 +288,17 @@ class PanelsView {
     const { zoom, bottom } = STAGE
     const top = STAGE.on ? this.root.getBoundingClientRect().top : 0
     const { innerHeight, devicePixelRatio } = window
-    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root), this.play.height].join(" ")
+    return [this.root.clientWidth, innerHeight, devicePixelRatio, zoom, bottom, top, keptBelow(this.root), this.above].join(" ")
   }
 
   paint() {
     this.seen = this.room()
-    const { ramp, mark } = this.data
+    const { ramp, colours } = this.data
     const theme = themeOf(this.root)
     const { scheme } = theme
     this.ramps = Object.fromEntries(Object.keys(ramp).map((scale) => [scale, makeRamp(ramp[scale][scheme])]))
-    this.theme = { ...theme, mark: mark[scheme] }
+    this.theme = { ...theme, colours: colours[scheme], mark: colours[scheme][1] }
+    nameColours(this.root, this.theme)
     this.arrange()
     this.visible.forEach(({ place: i, colour }) => {
       this.boxes[i].title.style.color = colour?.[scheme] ?? ""
@@ -298,7 +312,7 @@ class PanelsView {
   /** The visible panels, for a PNG file. */
   picture() {
     const repaint = () => this.visible.forEach(({ place }) => this.paintPanel(place))
-    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.panels[0].name }
+    return { element: this.strip, repaint, theme: this.theme, title: "", name: this.panels[0].name, roles: this.data.roles }
   }
 
   arrange() {
@@ -367,10 +381,15 @@ class PanelsView {
     this.paint()
   }
 
+  /** Height of what stands above the panels: who says what in a chat, and what is played. */
+  get above() {
+    return this.play.height + this.roles.offsetHeight
+  }
+
   /** The available height for all panels; in a presentation, the rest of the window or their share of it. */
   height() {
     const { share } = this.data
-    const above = this.play.height
+    const { above } = this
     if (!STAGE.on && this.scene) return window.innerHeight - keptBelow(this.root) - above - LINE - EDGES - TOLD // it is scrolled to
     if (!STAGE.on) return share * (Math.max(LEAST, window.innerHeight - HEAD) - keptBelow(this.root)) - above
     const left = roomBelow(this.root) - above
@@ -477,12 +496,13 @@ function readPanel(panel, numbers) {
   }
 }
 
-function sideOf({ title, texts, places, special, after, numeric, written }) {
+function sideOf({ title, texts, places, special, after, roles, numeric, written }) {
   const labels = texts.map((text, i) => ({
     text,
     after: after[i] ?? "",
-    place: places ? String(i + 1) : "",
+    place: places[i] ?? "",
     special: Boolean(special[i]),
+    role: roles[i] ?? null,
   }))
-  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places]) }
+  return { labels, title, numeric, written, key: JSON.stringify([title, texts, after, places, roles]) }
 }

@@ -45,6 +45,23 @@ export const ROLE = 3
 /** The colour of a role by its place among the colours. */
 export const roleColour = ({ colours }, role) => colours[role % colours.length]
 
+/** Give the style sheet the colours of roles. */
+export function nameColours(root, { colours }) {
+  colours.forEach((colour, i) => root.style.setProperty(`--vf-colour-${i}`, colour))
+}
+
+/** Runs of neighbours with the same role, drawn as one, without seams: {role, first, end} for each; null has none. */
+export function roleRuns(roles) {
+  const runs = []
+  roles.forEach((role, i) => {
+    const last = runs.at(-1)
+    if (role === null) return
+    if (last?.end === i && last.role === role) last.end = i + 1
+    else runs.push({ role, first: i, end: i + 1 })
+  })
+  return runs
+}
+
 export function cssColour([red, green, blue]) {
   return `rgb(${red},${green},${blue})`
 }

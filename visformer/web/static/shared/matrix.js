@@ -1,6 +1,6 @@
 /** Layout and drawing of a labelled matrix, shared by all pictures of matrices. */
 
-import { ROLE, inkOn, roleColour } from "./colours.js"
+import { ROLE, inkOn, roleColour, roleRuns } from "./colours.js"
 import { image, shorten, sizeCanvas } from "./surface.js"
 
 const LONGEST_LABEL = 118
@@ -219,13 +219,12 @@ function paintOutlines(context, { columns, outlined }, { left, top, cellWidth, c
 
 /** Draw a line along the rows and the columns whose tokens have a role, in its colour. */
 function paintRoles(context, { left, top, cellWidth, cellHeight, labels, bare }, theme) {
-  const along = (side, draw) => bare[side] || labels[side].forEach(({ role }, i) => {
-    if (role === null) return
+  const along = (side, draw) => bare[side] || roleRuns(labels[side].map(({ role }) => role)).forEach(({ role, first, end }) => {
     context.fillStyle = roleColour(theme, role)
-    draw(i)
+    draw(first, end - first)
   })
-  along("rows", (i) => context.fillRect(left - 2 - ROLE, top + i * cellHeight, ROLE, cellHeight))
-  along("columns", (i) => context.fillRect(left + i * cellWidth, top - 2 - ROLE, cellWidth, ROLE))
+  along("rows", (first, n) => context.fillRect(left - 2 - ROLE, top + first * cellHeight, ROLE, n * cellHeight))
+  along("columns", (first, n) => context.fillRect(left + first * cellWidth, top - 2 - ROLE, n * cellWidth, ROLE))
 }
 
 /** Where the title of the rows ends: above the first row's label, which is higher than a low row. */
