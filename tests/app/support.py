@@ -33,7 +33,7 @@ PAGES = [path_of(page) for page in pages().values() if page.name != EXPLORER]
 
 _AROUND = {
     f"visformer_{name}"
-    for name in ("link", "links", "address", "connection", "present", "words", "lesson", "focus", "here")
+    for name in ("link", "links", "address", "connection", "present", "words", "lesson", "focus", "shrink", "here")
 }
 _MESSAGES = ("attention_ahead", "present_words", "lesson_steps_words", "here_picture", "here_selected")
 """The ends of the names of what feeds no picture, or was sent ahead of it."""

@@ -87,7 +87,7 @@ def writes(trace: Trace) -> bool:
 
 
 def stack_of_patches(trace: Trace) -> str:
-    """Return the attention by which patches read each other: of a decoder-only model they are among its tokens."""
+    """Return the attention in which patches read each other: of a decoder-only model they are among its tokens."""
     return "encoder.self_attn" if trace.patches[0] == "src" else "decoder.self_attn"
 
 

@@ -104,8 +104,8 @@ def shown_texts(app):
     for node in nodes(app._tree):
         kind, key, proto = getattr(node, "type", ""), str(getattr(node, "key", "")), getattr(node, "proto", None)
         if (
-            proto is None or kind in FORMULAS or key in ("first_example", "links")
-        ):  # a button with a sentence; addresses
+            proto is None or kind in FORMULAS or key in ("first_example", "links", "shrink_own_picture")
+        ):  # a button with a sentence; addresses; the name of a box
             continue
         if kind == "bidi_component" and key == "streamlit_words":
             texts = [translation for _original, translation in json.loads(proto.bytes)["words"]]

@@ -6,7 +6,7 @@ import pytest
 import visformer as vf
 from tests.adapters.huggingface.hub import tiny_module, tokenizer
 from tests.app.support import enter, texts
-from visformer.adapters.checkpoints import folder_of
+from visformer.adapters.checkpoints import BUNDLED, folder_of
 from visformer.app.serving import models, workbench
 from visformer.app.serving.model_downloads import is_to_be_downloaded
 from visformer.app.session import boxes, url_state
@@ -133,3 +133,18 @@ def test_an_invalid_untrained_model_in_a_link_is_an_error(new_app):
 def test_a_moment_is_loaded_again_and_never_downloaded():
     for name in ("en-zh@4", f"{folder_of('en-zh')}@4"):
         assert models.can_be_loaded_again(name) and not is_to_be_downloaded(name)
+
+
+@pytest.mark.parametrize(
+    ("files", "may"),
+    [((), False), (("preprocessor_config.json",), True), (("processor_config.json",), True)],
+)
+def test_it_is_seen_by_its_files_whether_a_model_may_read_pictures(tmp_path, files, may):
+    for file in ("config.json", "model.safetensors", *files):
+        (tmp_path / file).touch()
+    assert models.may_read_pictures(str(tmp_path)) == may
+
+
+def test_our_models_read_no_picture_of_a_visitors_and_of_what_is_not_here_nobody_knows():
+    assert not any(map(models.may_read_pictures, (*BUNDLED, "broken-1")))
+    assert models.may_read_pictures("nobody/has-this") and models.may_read_pictures("no..model")
