@@ -80,6 +80,13 @@ def test_what_does_not_exist_is_refused_with_what_there_is():
             pytest.fail(f"{wrong} is taken: {vf.explorer(TRACE, **wrong)}")
 
 
+def test_tokens_of_a_long_text_are_not_silently_kept_where_they_should_be_hidden():
+    trace = vf.load("mini-gpt").trace("We went to school.", record="overview")
+    for how in ({"hiding": True}, {"without": ["system"]}):
+        with pytest.raises(TraceError, match=r"none can be hidden here, .*open vf.link\(trace\) in the app"):
+            vf.explorer(trace, **how)
+
+
 def model_of(cell):
     """Return the header of the whole model in a cell."""
     document = dict(Elements(cell._repr_html_()).attributes)["srcdoc"]

@@ -16,6 +16,7 @@ from visformer.pictures.registry.setting import Setting, Source
 from visformer.pictures.sides import Sides
 from visformer.system import limits
 from visformer.trace import Trace
+from visformer.trace.overview import PatternOnDemand
 from visformer.web.selection import START_VIEW, Selection
 
 
@@ -87,7 +88,8 @@ def explorer(
         What the end of a cell displays.
 
     Raises:
-        TraceError: the Trace has no such place, or there is no such view or order; the message says what there is.
+        TraceError: the Trace has no such place, or there is no such view or order; the message says what there is. Or
+            tokens of a long text should be hidden, which takes a server.
         BudgetError: there are more weights than can be shown.
     """
     place = selected(trace, stack=stack, layer=layer, head=head, query=query, key=key)
@@ -106,6 +108,8 @@ def explorer(
         _, wrong = replace(place, order=how.order).fitting(trace)
     for name, reason in wrong.items():
         raise TraceError(N_("{name} is {given!r}: {reason}"), name=name, given=texts[name], reason=reason)
+    if hiding or without:
+        _require_whole(trace, place.stack)
     chosen = replace(
         how,
         stack=place.stack,
@@ -218,6 +222,19 @@ def _shown(drawn: Trace | WholeModel | History | Sides, lang: str, start: Mappin
     """Return the output of a cell that shows this."""
     options = Options(start=start, gettext=translations(lang).gettext, lang=lang)
     return Explorer(drawable_of(drawn).frame(options), drawn)
+
+
+def _require_whole(trace: Trace, stack: str) -> None:
+    """Refuse a long text, of which a page without a server has the parts of all its tokens only."""
+    pattern = next(iter(trace.layers(stack).values()))
+    if isinstance(pattern, PatternOnDemand):
+        raise TraceError(
+            N_(
+                "Of {n} tokens none can be hidden here, where no server computes what is left: open vf.link(trace) in "
+                "the app."
+            ),
+            n=pattern.shape[-1],
+        )
 
 
 def _require_language(lang: str) -> None:
