@@ -19,6 +19,7 @@ from visformer.analysis.effects.head_effects import (
 from visformer.analysis.known_heads import LABELS, LEAST
 from visformer.app.session import boxes, measured, selection
 from visformer.app.session import page as pages
+from visformer.app.session.markdown import plain
 from visformer.app.session.measured import HeadTable
 from visformer.app.session.url_state import EXPLORER
 from visformer.app.widgets import (
@@ -241,7 +242,7 @@ def said_of(frame: pd.DataFrame, setting: Setting) -> list[str]:
         return [_("These effects are still on the whole target: press Measure for those on the answer that is chosen.")]
     if predicts_next(setting):
         said = _("Effects are on {answer}, in the last row of each.")
-    return [said.format(answer=logit_of(answer, _))] if answer else []
+    return [said.format(answer=plain(logit_of(answer, _)))] if answer else []
 
 
 def offer(steps: Callable[..., list[waiting.LongStep]], names: list[str], setting: Setting, *, key: str) -> Any:
