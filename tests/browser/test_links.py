@@ -174,14 +174,24 @@ def test_on_a_phone_the_side_bar_closes_when_one_of_its_entries_is_selected(open
         expect(side_bar).to_have_attribute("data-collapsed", "true")
 
 
+CUT = """all => all.filter(({ scrollWidth, clientWidth }) => clientWidth && scrollWidth > clientWidth)
+  .map(({ textContent }) => textContent)"""
+
+
 @pytest.mark.full
 def test_the_way_back_to_a_lesson_is_named_whole(open_app):
     page = open_app(query="?lesson=from-text-to-translation&step=5", width=1280, height=720)
     page.get_by_role("button", name="Leave the lesson").click()
     back = page.get_by_role("button", name="From a sentence to its translation: back to step 5")
     expect(back).to_be_visible()
-    cut = "all => all.filter(({ scrollWidth, clientWidth }) => clientWidth && scrollWidth > clientWidth).length"
-    assert back.locator("*").evaluate_all(cut) == 0
+    assert back.locator("*").evaluate_all(CUT) == []
+
+
+def test_the_names_of_all_pages_are_whole_in_a_low_window(open_app):
+    page = open_app(query="heads?lang=zh", width=1280, height=720)
+    links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink").filter(visible=True)
+    expect(links.filter(has_text="各头的重要性")).to_be_visible()
+    assert links.locator("*").evaluate_all(CUT) == []
 
 
 @pytest.mark.full
