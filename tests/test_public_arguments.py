@@ -517,6 +517,7 @@ def source_of(name: str) -> dict[str, Any]:
         {"source": trace()},
         {"source": translator(), "text": TEXT, "target": TARGET},
         {"source": bundled(), "text": "The old man"},
+        {"source": vf.load("mini-caption"), "text": "a red circle in the middle"},
     ):
         try:
             result_of(partial(vf.figures.draw, name, **values), {})

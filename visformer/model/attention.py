@@ -70,9 +70,9 @@ def attention(
 
 
 def _wants(tap: Tap, name: str) -> bool:
-    """Whether the tap reads ``name``; a plain function, which may serve as a tap too, reads everything."""
+    """Whether the tap reads ``name``; a plain function, which may serve as a tap too, reads all that is whole."""
     wants = getattr(tap, "wants", None)
-    return True if wants is None else bool(wants(name))
+    return name != "overview" if wants is None else bool(wants(name))
 
 
 _MASK = N_("A mask must be bool (True = may attend) and broadcast to {scores}; given {dtype} {given}.")

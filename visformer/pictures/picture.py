@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -590,7 +591,7 @@ PATCH = PlaceOption(
     help="From 1, row by row, after [CLS] and the like; by default the one that the word reads most, or the first.",
     among=lambda setting: range(len(_beside(setting))), tokens=_beside,
     default=lambda setting: telling_patch(setting.patterns),
-    per=lambda setting: (_beside(setting), setting.patterns.image.tobytes()),
+    per=lambda setting: crc32(repr((_beside(setting), setting.patterns.image.tobytes())).encode()),
 )  # fmt: skip
 HEAD = Choice(
     name="heads", link="head", label=N_("Head"), help="Layer and head, such as 2.4; by default the mean of all.",

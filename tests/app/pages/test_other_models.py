@@ -37,7 +37,7 @@ from visformer.model.checkpoints import save_checkpoint
 FAMILIES = ("bert", "gpt2", "llama", "marian", "t5", "mpnet", "megatron-bert", "fsmt", "lfm2")
 STRUCTURES = ("bert", "llama")
 """An encoder and a decoder; all others are for the full run."""
-WITHOUT_QUERIES = ("megatron-bert", "fsmt", "lfm2")
+WITHOUT_QUERIES = ("megatron-bert", "fsmt")
 """Families of which visformer knows no queries and keys."""
 UNASKED = ("gpt2", "marian", "t5")
 """Families whose tiny models have no head that does what a visitor could be asked to find."""
@@ -51,8 +51,8 @@ EXPLANATIONS = {
     ("llama", "see/embedding"): "Positions: nothing is added: queries and keys are rotated by an angle",
     ("t5", "see/embedding"): "Positions: nothing is added: scores get a learned bias for each distance",
     ("megatron-bert", "understand/head"): "This model shows its attention patterns, but not how they are",
-    ("fsmt", "see/embedding"): "This model shows no embeddings: this family has its own attention code",
-    ("fsmt", "understand/block"): "This model does not show this part of its block: this family is not in",
+    ("fsmt", "see/embedding"): "This model shows no embeddings: this family has its own",
+    ("fsmt", "understand/block"): "This model does not show this part of its block: this family has its own",
 }
 """Family and page to the sentence about what the model lacks."""
 BEYOND = {"research/compare": {"moments"}}

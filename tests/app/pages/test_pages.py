@@ -126,7 +126,7 @@ def test_every_view_is_translated_drawn_in_its_place_and_restored_by_its_link(in
     [
         pytest.param(path_of(page), marks=() if page.name in ("attention", "block", "head") else pytest.mark.full)
         for page in pages().values()
-        if page.has_sentence
+        if page.has_sentence and not page.model
     ],
 )
 def test_a_page_that_is_open_keeps_no_trace(new_app, monkeypatch, page):

@@ -37,6 +37,7 @@ BOXES_OF_TOKENS = (
     "silence_example",
     "compare_patch_at",
     "_answer",
+    "picture_patch",
     "effects_bundled",
     "effects_of",
     "effects_row",

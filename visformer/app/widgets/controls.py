@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from visformer import i18n
-from visformer.adapters.checkpoints import figures_of, model_of, moment_name
+from visformer.adapters.checkpoints import figures_of, model_of, moment_name, reads_pictures
 from visformer.app.serving import workbench
 from visformer.app.serving.admission import PATIENCE
 from visformer.app.serving.capacity import aside, drawing
@@ -283,7 +283,7 @@ def source_of(trace: "Trace | None", recorded: tuple[str, ...] = PATTERNS) -> So
         speak=lambda **how: bench().decoded(boxes.source(), **how),
         read=_read,
         measure=measure,
-        models=tuple(map(label, offered())),
+        models=tuple(label(name) for name in offered() if not reads_pictures(name)),
         moments=lambda: figures_of(boxes.model() or MODEL),
         stacks=tuple(stack.name for stack in STACKS if stack.in_trace(trace)),
         tokens=trace.tokens["src" if "src" in trace.tokens else "tgt"],
