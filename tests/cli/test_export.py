@@ -88,6 +88,14 @@ def test_layers_and_heads_count_from_1_as_on_screen(tmp_path, model):
     assert "第 3 层" in out.read_text(encoding="utf-8")
 
 
+UNREAD = {
+    "all-heads": {"head"},  # not declared: it reads stack, layer and head together
+    "methods": {"of", "answer"},
+    "patching": {"of"},
+    "lens": {"row"},
+}
+"""Options that a picture does not read here: those of an answer only with one, or by a method that runs the model."""
+
 TRAINED = {
     "patching": "en-zh",
     "parts": "mini-gpt",
@@ -171,8 +179,7 @@ def test_every_picture_is_exported_reads_exactly_its_options_and_owns_what_draws
         result = run("export", *sentence, *used, "-o", out, "--picture", name, *stack, "--lang", "zh")
         assert result.exit_code == 0, (name, result.output, result.exception)
         assert out.stat().st_size > 150, name
-        unused = {"head"} if name == "all-heads" else set()  # it reads stack, layer and head together
-        assert options_read[name] - unused == {*picture.names}, name
+        assert options_read[name] ^ {*picture.names} == UNREAD.get(name, set()), name
     assert {name for code, name in functions.items() if code not in called} == UNNAMED.keys()
 
 
