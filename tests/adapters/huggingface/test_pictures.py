@@ -419,6 +419,7 @@ def test_a_chat_is_answered_about_its_picture_as_transformers_does():
     how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", "add_generation_prompt": True}
     read = processor.apply_chat_template(full, **how)
     twin, _ = DECODERS["llava"]()
+    read.pop("token_type_ids", None)  # of transformers 4's tokenizers, which the model does not take
     theirs = twin.generate(**read, max_new_tokens=4, do_sample=False)[0, read["input_ids"].shape[1] :]
     assert [*decoding.ids] == theirs.tolist()[: len(decoding.ids)]
 
@@ -455,5 +456,6 @@ def test_many_captions_are_forced_for_a_picture_each():
         np.testing.assert_allclose(trace["logits"].value, alone["logits"].value, atol=1e-4)
     with pytest.raises(VisformerError, match="images must have one entry for each"):
         [*model.trace_many(texts, images=scene[:1])]
-    with pytest.raises(VisformerError, match="picture_half, in place of texts"):
-        [*vf.wrap(clip(), clip_processor()).trace_many(["It"], images=[picture(2, 2)])]
+    if not IS_OLD:  # which has no halves
+        with pytest.raises(VisformerError, match="picture_half, in place of texts"):
+            [*vf.wrap(clip(), clip_processor()).trace_many(["It"], images=[picture(2, 2)])]
