@@ -23,7 +23,7 @@ def both(model, **how):
     return whole, model.trace(LONG, target, record=("overview", *model.available(["logits"])), **how)
 
 
-def compare(whole, trace, *, atol=4e-6):
+def compare(whole, trace, *, atol=2e-6):
     """Every weight, thumbnail and score of an overview is that of the Trace that holds all weights."""
     assert trace.names() == whole.names()
     assert {name for name in trace if isinstance(trace[name], PatternOnDemand)} == {
@@ -57,7 +57,7 @@ def scores(trace, stack):
 
 @pytest.mark.parametrize("family", one_of_each(family for family in FAMILIES if not family.startswith("deberta")))
 def test_an_overview_has_the_weights_and_scores_of_the_whole(family):
-    compare(*both(tiny_model(family)))
+    compare(*both(tiny_model(family)), atol=4e-6 if family == "marian" else 2e-6)  # its scores are the largest
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "alibi", "rotary"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from visformer.errors import N_, LinkError
 from visformer.pictures.registry.options import one_of, read_flag
 from visformer.system import limits
-from visformer.trace.stacks import SHORT_NAMES, STACKS, most_heads, nearest, ranges, short_name, stack_named
+from visformer.trace.stacks import SHORT_NAMES, STACKS, most_heads, nearest, ranges, short_name
 from visformer.web.bundle import imports
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Selection:
         if not self.stack:
             return self._begun(trace).fitting(trace)
         fitted = replace(self.within(trace), layer=self.layer, head=self.head)
-        layers = stack_named(fitted.stack).layers(trace)
+        layers = trace.layers(fitted.stack)
         n_heads, n_queries, n_keys = layers[nearest(layers, self.layer)].shape
         counts = {"head": n_heads, "query": n_queries, "key": n_keys}
         wrong = {name: LinkError(_ENDS[name], n=n) for name, n in counts.items() if (getattr(self, name) or 0) >= n}

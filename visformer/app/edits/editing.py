@@ -19,7 +19,7 @@ from visformer.app.session.slots import Slot
 from visformer.errors import N_, LinkError
 from visformer.system import limits
 from visformer.trace import Trace
-from visformer.trace.stacks import SHORT_NAMES, STACKS, shape_of, short_name, stack_named
+from visformer.trace.stacks import SHORT_NAMES, STACKS, shape_of, short_name
 
 if TYPE_CHECKING:  # visformer.edits imports torch
     from visformer.edits import Block, Edit, Open, Silence
@@ -333,8 +333,8 @@ def _edits_of_cells(trace: Trace, where: str | None) -> "Sequence[Edit]":
     if where is None or mask is None:
         address.show(_COMPARED_CELLS, None)
         return ()
-    switched = flips(where, shape_of(stack_named(where).layers(trace)))
-    found = mask_edits(Scope(where, tuple(stack_named(where).layers(trace))), switched, mask)
+    switched = flips(where, shape_of(trace.layers(where)))
+    found = mask_edits(Scope(where, tuple(trace.layers(where))), switched, mask)
     address.show_changes(_COMPARED_CELLS, _with_attention(where, cells_text(found)))
     return found
 
@@ -373,12 +373,12 @@ def _with_attention(where: str, text: str) -> str:
 
 
 def _sizes(trace: Trace, where: str) -> tuple[tuple[int, ...], int]:
-    layers = stack_named(where).layers(trace)
+    layers = trace.layers(where)
     return tuple(layers), shape_of(layers)[1]
 
 
 def _mask(trace: Trace, where: str) -> Any:
     """The masks of all layers, (layer, query, key); None: the model shows none."""
     part, kind = where.split(".")
-    names = [f"{part}.{layer}.{kind}.mask" for layer in stack_named(where).layers(trace)]
+    names = [f"{part}.{layer}.{kind}.mask" for layer in trace.layers(where)]
     return np.stack([trace[name].value[0] for name in names]) if all(name in trace for name in names) else None

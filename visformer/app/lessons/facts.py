@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from visformer.errors import N_, Message
 from visformer.pictures.registry.setting import PATTERNS
-from visformer.trace.stacks import stack_named
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -211,7 +210,7 @@ def _striking(place: Selection, trace: "Trace") -> tuple[int, int]:
     """Return the cell in which a word of this head reads another one most."""
     from visformer.analysis.heads import strongest_word
 
-    tensor = stack_named(place.stack).layers(trace)[place.layer]
+    tensor = trace.layers(place.stack)[place.layer]
     pattern, (reads, read) = tensor.value[place.head], (axis.side or "" for axis in tensor.axes[1:])
     query = strongest_word(
         pattern, trace.tokens[reads], trace.tokens[read], (trace.special[reads], trace.special[read])

@@ -523,7 +523,7 @@ def _check_claim(claim: WeightClaim, trace: "Trace") -> Fault | None:
         name = next(iter(wrong))
         return Fault(f"{name}: {place.link()[name]}", wrong[name], claim.line)
     assert place.query is not None and place.key is not None  # a claim without them is a fault
-    row = stack_named(place.stack).layers(trace)[place.layer].value[place.head, place.query]
+    row = trace.layers(place.stack)[place.layer].value[place.head, place.query]
     weight, most = float(row[place.key]), int(row.argmax())
     if most == place.key and weight >= claim.at_least:
         return None

@@ -8,7 +8,6 @@ from visformer.app.session import boxes, url_state
 from visformer.app.session.remarks import ignore
 from visformer.app.session.slots import Slot, forget, widget_key
 from visformer.pictures.registry.options import per_layers
-from visformer.trace.stacks import stack_named
 from visformer.web.selection import Selection
 
 if TYPE_CHECKING:  # numpy
@@ -85,7 +84,7 @@ def _choose(value: Selection, trace: "Trace") -> Selection:
 
 def _widgets(fitting: Selection, trace: "Trace") -> dict[str, tuple[Slot[Any], object]]:
     """Return the widgets that select a place, each with its value; None: the default."""
-    layers = stack_named(fitting.stack).layers(trace)
+    layers = trace.layers(fitting.stack)
     n_heads, n_queries, _ = layers[fitting.layer].shape
     query = fitting.query if fitting.query is not None and fitting.query < n_queries else None
     return {
